@@ -1,0 +1,45 @@
+# Two commands do everything on a machine with python3, pip and make: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.PHONY: help demo test lint types bench clean
+
+help:
+	@echo "make demo   install into $(VENV) and run the paper's convergence experiment (n = 10)"
+	@echo "make test   install the tools too, then lint, types, doctests and tests"
+	@echo "make lint   ruff and the strict type check alone"
+	@echo "make bench  print the benchmark tables (minutes)"
+	@echo "make clean  remove $(VENV) and caches"
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing covmetric into $(VENV) ..."
+	$(PIP) -e .
+	@touch $@
+
+$(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing covmetric and its test tools into $(VENV) ..."
+	$(PIP) -e ".[dev]"
+	@touch $@ $(VENV)/.run
+
+demo: $(VENV)/.run
+	$(BIN)/python -m covmetric.experiments.convergence --sizes 10
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint
+	$(BIN)/python -m pytest -n 2
+
+bench: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.projection
+	$(BIN)/python -m benchmarks.convergence
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,57 @@
+"""Learn a distance between covariance matrices, with a proof of how close to optimal it is.
+
+Names are loaded on first use, so that ``import covmetric`` loads nothing heavier than NumPy.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from covmetric.certificate import Certificate
+    from covmetric.datasets import make_paper_problem
+    from covmetric.embeddings import get_embedding
+    from covmetric.problem import MetricProblem
+    from covmetric.solvers import Dykstra, History, SolveResult, SolverState, Status, solve
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Certificate": "certificate",
+    "Dykstra": "solvers",
+    "History": "solvers",
+    "MetricProblem": "problem",
+    "SolveResult": "solvers",
+    "SolverState": "solvers",
+    "Status": "solvers",
+    "get_embedding": "embeddings",
+    "make_paper_problem": "datasets",
+    "solve": "solvers",
+}
+
+__all__ = [
+    "Certificate",
+    "Dykstra",
+    "History",
+    "MetricProblem",
+    "SolveResult",
+    "SolverState",
+    "Status",
+    "__version__",
+    "get_embedding",
+    "make_paper_problem",
+    "solve",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'covmetric' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"covmetric.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

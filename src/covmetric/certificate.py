@@ -1,0 +1,108 @@
+"""The proof that comes with every learned metric."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """An upper bound on how far a metric is from the optimal one, computed from the data by weak duality.
+
+    Attributes
+    ----------
+    primal : float
+        The objective P(W) of the metric, with the best slack for each pair.
+    dual : float
+        The dual objective of the repaired multipliers: a lower bound on the optimum P*.
+    gap : float
+        primal - dual. P(W) - P* lies between 0 and this, up to `rounding`.
+    relative_gap : float
+        gap / max(1, |primal|).
+    max_violation : float
+        The most that a squared distance, in units of its bound, lies on the wrong side of the slack that the
+        multipliers give it; 0 at the optimum.
+    tol : float
+        The tolerance on the relative gap that was asked for.
+    rounding : float
+        An estimate of the rounding error of the gap, in the units of the gap.
+    """
+
+    primal: float
+    dual: float
+    gap: float
+    relative_gap: float
+    max_violation: float
+    tol: float
+    rounding: float
+
+    @classmethod
+    def from_values(
+        cls, primal: float, dual: float, *, max_violation: float, tol: float, rounding: float
+    ) -> Certificate:
+        """The certificate of a primal and a dual value."""
+        gap = primal - dual
+        return cls(primal, dual, gap, gap / max(1.0, abs(primal)), max_violation, tol, rounding)
+
+    @property
+    def trusted(self) -> bool:
+        """Whether rounding errors are too small to matter for the tolerance."""
+        scale = max(1.0, abs(self.primal))
+        return self.rounding <= self.tol * scale and self.gap >= -self.tol * scale
+
+    @property
+    def solved(self) -> bool:
+        """Whether the relative gap is proven to be within the tolerance."""
+        return self.relative_gap <= self.tol and self.trusted
+
+    @property
+    def distance_factor(self) -> tuple[float, float]:
+        """Every learned squared distance D satisfies lo D* <= D <= hi D*, D* the one of the optimal metric.
+
+        P(W) - P* is at least sum(mu - log mu - 1) over the eigenvalues mu of W*^-1 W, so each of them lies between the
+        two roots of mu - log mu - 1 = gap. A gap below its own rounding error is taken to be that error.
+        """
+        return divergence_roots(max(self.gap, self.rounding))
+
+    def __str__(self) -> str:
+        lo, hi = self.distance_factor
+        verdict = "within" if self.solved else "NOT proven within"
+        return (
+            f"objective {self.primal:.10g}, proven within {max(self.gap, self.rounding):.2g} of the optimum "
+            f"(relative gap {self.relative_gap:.2g}, {verdict} the tolerance {self.tol:.2g}); every squared distance "
+            f"is between {lo:.7g} and {hi:.7g} times that of the optimal metric"
+        )
+
+
+def divergence_roots(gap: float) -> tuple[float, float]:
+    """The two roots mu <= 1 <= mu' of mu - log mu - 1 = gap, about 1 -+ sqrt(2 gap) for a small gap.
+
+    >>> lo, hi = divergence_roots(0.5)
+    >>> print(round(lo, 4), round(hi, 4))
+    0.3017 2.3577
+    """
+    if math.isnan(gap):
+        raise ValueError("gap is NaN")
+    if gap <= 0.0:
+        return 1.0, 1.0
+    if math.isinf(gap):
+        return 0.0, math.inf
+    # With mu = exp(-v) the equation is v + exp(-v) - 1 = gap: convex in v, one root on each side of 0.
+    radius = math.sqrt(2.0 * gap)
+    if radius < 1e-5:
+        return 1.0 - radius + gap / 1.5, 1.0 + radius + gap / 1.5
+    lo = math.exp(-_solve(gap, start=radius + gap))
+    hi = math.exp(-_solve(gap, start=-min(radius, math.log1p(gap + radius) + 1.0)))
+    return lo, hi
+
+
+def _solve(gap: float, start: float) -> float:
+    """Newton's method on the convex v + expm1(-v) - gap, from a start beyond the root."""
+    v = start
+    for _ in range(100):
+        step = (v + math.expm1(-v) - gap) / -math.expm1(-v)
+        v -= step
+        if abs(step) <= 1e-15 * abs(v):
+            break
+    return v

@@ -1,0 +1,35 @@
+"""Embeddings Phi of covariance matrices. One a file; `EMBEDDINGS` lists them by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from covmetric._registry import resolve
+from covmetric.embeddings.base import Embedding
+from covmetric.embeddings.cholesky import Cholesky
+from covmetric.embeddings.identity import Identity
+from covmetric.embeddings.log import Log
+from covmetric.embeddings.power import Power, SquareRoot
+from covmetric.embeddings.vector import Vector
+
+EMBEDDINGS: dict[str, type[Embedding]] = {
+    "id": Identity,
+    "log": Log,
+    "sqrt": SquareRoot,
+    "power": Power,
+    "chol": Cholesky,
+    "vector": Vector,
+}
+
+__all__ = ["EMBEDDINGS", "Embedding", "get_embedding"]
+
+
+def get_embedding(phi: str | Embedding, **settings: Any) -> Embedding:
+    """The embedding of that name with these settings (`reg`, `p`), or the object itself.
+
+    Examples
+    --------
+    >>> get_embedding("power", p=0.25, reg=1e-6)
+    Power(reg=1e-06, p=0.25)
+    """
+    return resolve("phi", phi, EMBEDDINGS, Embedding, **settings)

@@ -1,0 +1,28 @@
+"""Phi(X) = chol X."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from covmetric._validation import FloatArray
+from covmetric.embeddings.base import Embedding, definite
+
+
+class Cholesky(Embedding):
+    """The lower triangular Cholesky factor. Needs definite matrices: the factor of a singular one is not unique.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Cholesky().fit_transform(np.array([[4.0, 2.0], [2.0, 2.0]]))
+    array([[2., 0.],
+           [1., 1.]])
+    """
+
+    name = "chol"
+
+    def _transform(self, X: FloatArray) -> FloatArray:
+        good = definite(np.asarray(np.linalg.eigvalsh(X), dtype=np.float64), self._eps)
+        if not good.all():
+            self._refuse(X, ~good, "positive definite")
+        return np.asarray(np.linalg.cholesky(X), dtype=np.float64)

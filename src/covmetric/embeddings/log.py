@@ -1,0 +1,32 @@
+"""Phi(X) = log X."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from covmetric._validation import FloatArray
+from covmetric.embeddings.base import Embedding, definite, from_spectrum
+
+
+class Log(Embedding):
+    """The principal matrix logarithm: D with W = I is the squared log-Euclidean distance. Needs definite matrices.
+
+    One eigendecomposition serves the value and the check that the matrix is not numerically singular, which
+    ``pyriemann.geometry.base.logm`` leaves out; the tests compare the two.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Log().fit_transform(np.diag([1.0, np.e])).round(12)
+    array([[0., 0.],
+           [0., 1.]])
+    """
+
+    name = "log"
+
+    def _transform(self, X: FloatArray) -> FloatArray:
+        eigenvalues, vectors = np.linalg.eigh(X)
+        good = definite(eigenvalues, self._eps)
+        if not good.all():
+            self._refuse(X, ~good, "positive definite")
+        return from_spectrum(np.log(eigenvalues), vectors)

@@ -1,0 +1,71 @@
+"""Phi(X) = X^p, and the square root."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from covmetric._validation import FloatArray
+from covmetric.embeddings.base import Embedding, definite, from_spectrum
+
+
+class Power(Embedding):
+    """The matrix power: D with W = I is the squared power-Euclidean distance, up to its factor 1/p^2.
+
+    Parameters
+    ----------
+    p : float, default=0.5
+        The exponent, not 0. Singular matrices need p > 0.
+    reg : float, default=0.0
+        See `Embedding`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Power(p=2.0).fit_transform(np.diag([1.0, 3.0])).round(12)
+    array([[1., 0.],
+           [0., 9.]])
+    """
+
+    name = "power"
+
+    def __init__(self, p: float = 0.5, reg: float = 0.0) -> None:
+        super().__init__(reg=reg)
+        self.p = p
+
+    def _transform(self, X: FloatArray) -> FloatArray:
+        p = self.p
+        if not (isinstance(p, int | float | np.floating) and np.isfinite(p) and p != 0.0):
+            raise ValueError(f"p must be a number other than 0, got {p!r}")
+        eigenvalues, vectors = np.linalg.eigh(X)
+        if p < 0.0:
+            good = definite(eigenvalues, self._eps)
+            if not good.all():
+                self._refuse(X, ~good, "positive definite")
+        else:
+            # Rounding leaves the zero eigenvalues of a singular matrix a little below zero.
+            n = X.shape[-1]
+            bad = eigenvalues[..., 0] < -10.0 * n * self._eps * np.abs(eigenvalues).max(axis=-1)
+            if bad.any():
+                self._refuse(X, bad, "positive semi-definite")
+            eigenvalues = np.maximum(eigenvalues, 0.0)
+        return from_spectrum(eigenvalues**p, vectors)
+
+
+class SquareRoot(Power):
+    """The principal square root, the power 1/2. Takes singular matrices.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> SquareRoot().fit_transform(np.diag([4.0, 9.0])).round(12)
+    array([[2., 0.],
+           [0., 3.]])
+    """
+
+    name = "sqrt"
+
+    def __init__(self, reg: float = 0.0) -> None:
+        super().__init__(p=0.5, reg=reg)
+
+    def __repr__(self) -> str:
+        return f"SquareRoot(reg={self.reg!r})"

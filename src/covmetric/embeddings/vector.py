@@ -1,0 +1,38 @@
+"""Plain vectors as n x 1 matrices: the learner is then ITML."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from covmetric._validation import FloatArray, as_floats
+from covmetric.embeddings.base import Embedding
+
+
+class Vector(Embedding):
+    """Vectors (..., d) as matrices (..., d, 1), so that D is a squared Mahalanobis distance.
+
+    Examples
+    --------
+    >>> Vector().fit_transform([[1.0, 2.0], [3.0, 4.0]]).shape
+    (2, 2, 1)
+    """
+
+    name = "vector"
+
+    def __init__(self) -> None:
+        super().__init__(reg=0.0)
+
+    def __repr__(self) -> str:
+        return "Vector()"
+
+    def _core_shape(self, X: FloatArray) -> tuple[int, ...]:
+        return X.shape[-1:]
+
+    def _check(self, X: Any) -> FloatArray:
+        vectors = as_floats("X", X)
+        if vectors.ndim == 0 or vectors.shape[-1] == 0:
+            raise ValueError(f"X must hold vectors, shape (..., d) with d >= 1; got {vectors.shape}")
+        return vectors
+
+    def _transform(self, X: FloatArray) -> FloatArray:
+        return X[..., None]

@@ -1,0 +1,320 @@
+"""The learning problem: objective, dual and certificate. It knows no solver."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import lapack
+
+from covmetric._validation import FloatArray, IntArray, as_floats, first, positive_vector, read_only, symmetric
+from covmetric.certificate import Certificate
+from covmetric.dual import Dual
+from covmetric.slacks import Slack, get_slack
+from covmetric.sums import PairSums
+
+_EPS = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class CertifiedPoint:
+    """A metric and feasible multipliers, with the certificate that belongs to just these two."""
+
+    W: FloatArray
+    multipliers: FloatArray
+    certificate: Certificate
+
+
+class MetricProblem:
+    r"""Find the metric W nearest to the identity that keeps similar pairs near and dissimilar pairs far.
+
+    minimise over W > 0 and xi > 0
+
+        -log det W + tr W - n + sum_k c_k d(xi_k)    subject to    y_k <A_k, W> <= y_k b_k xi_k
+
+    with A_k = F_k F_k^T and F_k = Phi(X_i) - Phi(X_j) for the pair k = (i, j). <A_k, W> is a SQUARED distance, and the
+    bounds b_k are in the same units. Only the embedded examples and index pairs are held, never K matrices.
+
+    Parameters
+    ----------
+    embedded : array, shape (l, n, m)
+        The embedded examples Phi(X).
+    pairs : array of int, shape (K, 2)
+        Indices into `embedded`.
+    similar : array, shape (K,)
+        +1 for a pair that should be near, -1 for one that should be far.
+    bounds : array, shape (K,), or float
+        Bounds b_k > 0 on the squared distances.
+    weights : array, shape (K,), or float
+        Weights c_k > 0 of the pairs; the paper takes 1/(lambda K).
+    slack : {"is", "l2", "re"} or Slack, default="is"
+        What missing a bound costs.
+
+    Raises
+    ------
+    ValueError
+        If an argument does not fit; the message names the argument, the index and the value. With slack "is" also where
+        a dissimilar pair has F = 0: no metric can move it, and it would cost infinitely much.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from covmetric import MetricProblem, solve
+    >>> embedded = np.array([[[0.0], [0.0]], [[1.0], [0.0]], [[0.0], [1.0]]])
+    >>> problem = MetricProblem(embedded, [[0, 1], [0, 2]], [1, -1], bounds=[0.5, 2.0], weights=10.0)
+    >>> result = solve(problem, tol=1e-9)
+    >>> result.status.name
+    'SOLVED'
+    >>> print(result.W.round(3))
+    [[0.512 0.   ]
+     [0.    1.833]]
+    """
+
+    def __init__(
+        self,
+        embedded: Any,
+        pairs: Any,
+        similar: Any,
+        bounds: Any,
+        weights: Any,
+        slack: str | Slack = "is",
+    ) -> None:
+        examples = as_floats("embedded", embedded)
+        if examples.ndim != 3 or 0 in examples.shape[1:]:
+            raise ValueError(f"embedded must have shape (l, n, m) with n, m >= 1; got {examples.shape}")
+        index = _check_pairs(pairs, len(examples))
+        sums = PairSums(np.ascontiguousarray(np.swapaxes(examples, 1, 2)), index)
+        self._setup(sums, similar, bounds, weights, slack)
+
+    @classmethod
+    def from_differences(
+        cls, F: Any, similar: Any, bounds: Any, weights: Any, slack: str | Slack = "is"
+    ) -> MetricProblem:
+        """The problem given by its differences F, shape (K, n, m), as in the paper's synthetic experiment."""
+        differences = as_floats("F", F)
+        if differences.ndim != 3 or 0 in differences.shape:
+            raise ValueError(f"F must have shape (K, n, m) with K, n, m >= 1; got {differences.shape}")
+        K, n, m = differences.shape
+        # One more example, the origin, makes every difference a pair.
+        rows = np.zeros((K + 1, m, n))
+        rows[:K] = np.swapaxes(differences, 1, 2)
+        pairs = np.stack([np.arange(K), np.full(K, K)], axis=1)
+        problem = cls.__new__(cls)
+        problem._setup(PairSums(rows, pairs), similar, bounds, weights, slack)
+        return problem
+
+    def _setup(self, sums: PairSums, similar: Any, bounds: Any, weights: Any, slack: str | Slack) -> None:
+        K = len(sums.pairs)
+        self.slack = get_slack(slack)
+        self.pairs: IntArray = read_only(sums.pairs)
+        self.similar: FloatArray = read_only(_check_similar(similar, K))
+        self.bounds: FloatArray = read_only(positive_vector("bounds", bounds, K))
+        self.weights: FloatArray = read_only(positive_vector("weights", weights, K))
+        self.sums = PairSums(read_only(sums.rows), self.pairs)
+        self._dual = Dual(self.sums, self.similar, self.bounds, self.weights, self.slack)
+        self._check_scale()
+
+    @property
+    def n(self) -> int:
+        """The size of W."""
+        return int(self.sums.rows.shape[2])
+
+    @property
+    def m(self) -> int:
+        """The number of columns of an embedded example."""
+        return int(self.sums.rows.shape[1])
+
+    @property
+    def n_pairs(self) -> int:
+        """The number of pairs, K."""
+        return len(self.pairs)
+
+    @property
+    def embedded(self) -> FloatArray:
+        """The embedded examples, shape (l, n, m), read-only."""
+        return np.swapaxes(self.sums.rows, 1, 2)
+
+    def __repr__(self) -> str:
+        near = int((self.similar > 0.0).sum())
+        return (
+            f"MetricProblem(n={self.n}, m={self.m}, pairs={self.n_pairs} ({near} similar, {self.n_pairs - near} "
+            f"dissimilar), slack={self.slack.name!r})"
+        )
+
+    def primal(self, W: Any) -> float:
+        """The objective P(W), with the best slack for each pair; infinite where W is not positive definite."""
+        factor = _factor(self._check_metric(W))
+        return np.inf if factor is None else self._primal(factor, self._ratios(factor))
+
+    def dual(self, multipliers: Any) -> float:
+        """The dual objective g(alpha), a lower bound on the optimum; -infinity where alpha is not feasible."""
+        point = self._dual.point(self._check_multipliers(multipliers))
+        return -np.inf if point is None else point.value
+
+    def metric(self, multipliers: Any) -> FloatArray:
+        """The metric W(alpha) = (I + sum_k y_k alpha_k A_k)^-1 of feasible multipliers."""
+        point = self._dual.point(self._check_multipliers(multipliers))
+        if point is None:
+            raise ValueError(
+                "multipliers are not dual feasible (negative, I + S not positive definite, or t beyond the slack's "
+                "domain); certify(None, multipliers) repairs them"
+            )
+        return point.metric
+
+    def slacks(self, W: Any) -> FloatArray:
+        """The best slacks xi for W, shape (K,): 1 where the bound holds, else the squared distance over the bound."""
+        s = self._ratios(self._require_factor(W))
+        return np.where(self._active(s), s, 1.0)
+
+    def certify(self, W: Any = None, multipliers: Any = None, tol: float = 1e-6) -> Certificate:
+        """The certificate of a metric and of multipliers, of which either may be None: it is derived from the other.
+
+        The multipliers are repaired first (see `certified`), so that any array of numbers gives a valid bound.
+        """
+        return self.certified(W, multipliers, tol).certificate
+
+    def certified(self, W: Any = None, multipliers: Any = None, tol: float = 1e-6) -> CertifiedPoint:
+        """As `certify`, with the metric and the repaired multipliers that the certificate belongs to.
+
+        The repair clips each multiplier to its own domain and scales all of them by the theta in (0, 1] that maximises
+        the dual; theta = 0 would give the bound 0, so the gap is finite for every positive definite W.
+        """
+        if W is None and multipliers is None:
+            raise ValueError("W and multipliers are both None: give at least one of them")
+        factor = None if W is None else self._require_factor(W)
+        s = None if factor is None else self._ratios(factor)
+        if W is None:
+            point = self._dual.repaired(self._check_multipliers(multipliers))
+            metric, factor = point.metric, _factor(point.metric)
+            if factor is None:  # only where W is so ill-conditioned that its entries do not hold it
+                nothing = Certificate.from_values(np.inf, point.value, max_violation=np.inf, tol=tol, rounding=np.inf)
+                return CertifiedPoint(metric, point.multipliers, nothing)
+            s = self._ratios(factor)
+        else:
+            metric, factor = self._check_metric(W), self._require_factor(W)
+            s = self._ratios(factor)
+            point = self._dual.repaired(
+                self._multipliers_from(s) if multipliers is None else self._check_multipliers(multipliers)
+            )
+        violation = self.similar * (s - self.slack.xi(self._dual.t(point.multipliers)))
+        certificate = Certificate.from_values(
+            self._primal(factor, s),
+            point.value,
+            max_violation=max(0.0, float(violation.max())),
+            tol=tol,
+            rounding=point.rounding + self._primal_rounding(factor, s),
+        )
+        return CertifiedPoint(metric, point.multipliers, certificate)
+
+    def _ratios(self, factor: FloatArray) -> FloatArray:
+        """s_k = <A_k, W> / b_k for W = L L^T."""
+        return self.sums.distances(factor) / self.bounds
+
+    def _active(self, s: FloatArray) -> npt.NDArray[np.bool_]:
+        """The pairs on the wrong side of their bound: the only ones that pay."""
+        return self.similar * (s - 1.0) > 0.0
+
+    def _primal(self, factor: FloatArray, s: FloatArray) -> float:
+        eigen_part = -2.0 * np.log(np.diag(factor)).sum() + (factor**2).sum() - self.n
+        active = self._active(s)
+        with np.errstate(over="ignore"):
+            losses = self.weights[active] * self.slack.divergence(s[active])
+        return float(eigen_part + losses.sum())
+
+    def _multipliers_from(self, s: FloatArray) -> FloatArray:
+        """The multipliers y (c/b) d'(s) of the active pairs, which are the optimal ones at the optimal W."""
+        active = self._active(s)
+        multipliers = np.zeros(self.n_pairs)
+        gradient = self.slack.gradient(s[active])
+        multipliers[active] = self.similar[active] * self.weights[active] / self.bounds[active] * gradient
+        return multipliers
+
+    def _primal_rounding(self, factor: FloatArray, s: FloatArray) -> float:
+        """An estimate of the rounding error of P at L L^T, from the sizes of its terms.
+
+        An entry of L^T F carries an error of eps ||L|| ||F||, which the loss passes on with the slope d'.
+        """
+        active = self._active(s)
+        s, c, b = s[active], self.weights[active], self.bounds[active]
+        spread = np.sqrt((factor**2).sum() * s / b * self._squared_norms[active])
+        with np.errstate(over="ignore"):
+            losses = c * (self.slack.divergence(s) + np.abs(self.slack.gradient(s)) * (s + 2.0 * spread))
+        sizes = 2.0 * np.abs(np.log(np.diag(factor))).sum() + (factor**2).sum() + self.n
+        return _EPS * float(sizes + losses.sum())
+
+    def _check_metric(self, W: Any) -> FloatArray:
+        metric = as_floats("W", W)
+        if metric.shape != (self.n, self.n):
+            raise ValueError(f"W must have shape ({self.n}, {self.n}), got {metric.shape}")
+        return symmetric("W", metric)
+
+    def _require_factor(self, W: Any) -> FloatArray:
+        metric = self._check_metric(W)
+        factor = _factor(metric)
+        if factor is None:
+            smallest = np.linalg.eigvalsh(metric)[0]
+            raise ValueError(f"W must be positive definite; its smallest eigenvalue is {smallest:.3g}")
+        return factor
+
+    def _check_multipliers(self, multipliers: Any) -> FloatArray:
+        array = as_floats("multipliers", multipliers)
+        if array.shape != (self.n_pairs,):
+            raise ValueError(f"multipliers must have one entry per pair, shape ({self.n_pairs},); got {array.shape}")
+        return array
+
+    def _check_scale(self) -> None:
+        """No difference may be too large to square, nor cost infinitely much whatever W is."""
+        with np.errstate(over="ignore"):
+            self._squared_norms = self.sums.distances(np.eye(self.n))
+            ratios = self._squared_norms / self.bounds
+        if not np.isfinite(ratios).all():
+            k = first(~np.isfinite(ratios))[0]
+            raise ValueError(
+                f"pair {k} {_pair(self.pairs, k)} is too far apart for its bound: its squared distance "
+                f"{self._squared_norms[k]:.3g} over {self.bounds[k]:.3g} overflows; rescale the examples"
+            )
+        lost = (self.similar < 0.0) & (self._squared_norms == 0.0)
+        if lost.any() and np.isinf(self.slack.divergence(np.zeros(1)))[0]:
+            k = first(lost)[0]
+            raise ValueError(
+                f"pair {k} {_pair(self.pairs, k)} is dissimilar, but its examples are equal (F = 0): with slack "
+                f"{self.slack.name!r} it costs infinitely much; leave it out, or take slack 'l2' or 're'"
+            )
+
+
+def _factor(W: FloatArray) -> FloatArray | None:
+    """The lower triangular L with W = L L^T, or None where W is not positive definite."""
+    factor, failed = lapack.dpotrf(W, lower=True, clean=True)
+    return None if failed else np.asarray(factor)
+
+
+def _pair(pairs: IntArray, k: int) -> str:
+    return f"({pairs[k, 0]}, {pairs[k, 1]})"
+
+
+def _check_pairs(pairs: Any, n_examples: int) -> IntArray:
+    array = np.asarray(pairs)
+    if array.size == 0:
+        raise ValueError("pairs is empty: at least one pair is needed")
+    if array.ndim != 2 or array.shape[1] != 2:
+        raise ValueError(f"pairs must have shape (K, 2), got {array.shape}")
+    if not np.issubdtype(array.dtype, np.integer):
+        raise ValueError(f"pairs must be integers (indices into embedded), got dtype {array.dtype}")
+    outside = (array < 0) | (array >= n_examples)
+    if outside.any():
+        where = first(outside)
+        raise ValueError(f"pairs{where} is {array[tuple(where)]}: it must be in 0..{n_examples - 1}")
+    return np.ascontiguousarray(array, dtype=np.int64)
+
+
+def _check_similar(similar: Any, size: int) -> FloatArray:
+    array = as_floats("similar", similar)
+    if array.shape != (size,):
+        raise ValueError(f"similar must have one entry per pair, shape ({size},); got {array.shape}")
+    wrong = np.abs(array) != 1.0
+    if wrong.any():
+        where = first(wrong)
+        raise ValueError(f"similar{where} is {array[tuple(where)]}: every entry must be +1 (near) or -1 (far)")
+    return array

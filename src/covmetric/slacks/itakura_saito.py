@@ -1,0 +1,52 @@
+"""The Itakura-Saito divergence, "is": the loss of ITML and of LEML."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from covmetric._validation import FloatArray
+from covmetric.slacks.base import Slack
+
+
+class ItakuraSaito(Slack):
+    """d(s) = s - log s - 1. A dissimilar pair at distance zero costs infinitely much."""
+
+    name = "is"
+    t_min = -math.inf
+    t_max = 1.0 - 2.0**-52
+
+    def divergence(self, s: FloatArray) -> FloatArray:
+        with np.errstate(divide="ignore"):
+            return (s - 1.0) - np.log(s)
+
+    def gradient(self, s: FloatArray) -> FloatArray:
+        with np.errstate(divide="ignore"):
+            return (s - 1.0) / s
+
+    def curvature(self, s: FloatArray) -> FloatArray:
+        return 1.0 / (s * s)
+
+    def xi(self, t: FloatArray) -> FloatArray:
+        return 1.0 / (1.0 - t)
+
+    def xi_prime(self, t: FloatArray) -> FloatArray:
+        return 1.0 / (1.0 - t) ** 2
+
+    def conjugate(self, t: FloatArray) -> FloatArray:
+        return np.log1p(-t)
+
+    @staticmethod
+    def scalar_xi(t: float) -> float:
+        rest = 1.0 - t
+        return 1.0 / rest if rest > 0.0 else math.inf
+
+    @staticmethod
+    def scalar_xi_prime(t: float) -> float:
+        rest = 1.0 - t
+        return 1.0 / (rest * rest) if rest > 0.0 else math.inf
+
+    @staticmethod
+    def scalar_gradient(s: float) -> float:
+        return 1.0 - 1.0 / s if s > 0.0 else -math.inf

@@ -1,0 +1,54 @@
+"""The relative entropy, "re"."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from covmetric._validation import FloatArray
+from covmetric.slacks.base import Slack
+
+# exp(-40) is below half the spacing of the doubles near 1: from here on down, h(t) = 1 - exp(t) is 1.
+_T_AT_ZERO = -40.0
+# exp overflows beyond 709; a multiplier up there is far from any optimum and is pulled back by the repair.
+_T_MAX = 300.0
+
+
+class RelativeEntropy(Slack):
+    """d(s) = s log s - s + 1. A dissimilar pair at distance zero costs c."""
+
+    name = "re"
+    t_min = -math.inf
+    t_max = _T_MAX
+
+    def divergence(self, s: FloatArray) -> FloatArray:
+        return s * np.log(np.where(s > 0.0, s, 1.0)) - (s - 1.0)
+
+    def gradient(self, s: FloatArray) -> FloatArray:
+        positive = s > 0.0
+        return np.where(positive, np.log(np.where(positive, s, 1.0)), _T_AT_ZERO)
+
+    def curvature(self, s: FloatArray) -> FloatArray:
+        return 1.0 / s
+
+    def xi(self, t: FloatArray) -> FloatArray:
+        return np.exp(np.minimum(t, 700.0))
+
+    def xi_prime(self, t: FloatArray) -> FloatArray:
+        return np.exp(np.minimum(t, 700.0))
+
+    def conjugate(self, t: FloatArray) -> FloatArray:
+        return -np.expm1(np.minimum(t, 700.0))
+
+    @staticmethod
+    def scalar_xi(t: float) -> float:
+        return math.exp(min(t, 700.0))
+
+    @staticmethod
+    def scalar_xi_prime(t: float) -> float:
+        return math.exp(min(t, 700.0))
+
+    @staticmethod
+    def scalar_gradient(s: float) -> float:
+        return math.log(s) if s > 0.0 else _T_AT_ZERO

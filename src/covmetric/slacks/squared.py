@@ -1,0 +1,48 @@
+"""Half the squared deviation, "l2"."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from covmetric._validation import FloatArray
+from covmetric.slacks.base import Slack
+
+
+class Squared(Slack):
+    """d(s) = (s - 1)^2 / 2 on s >= 0. A dissimilar pair at distance zero costs c/2."""
+
+    name = "l2"
+    t_min = -1.0
+    t_max = math.inf
+
+    def divergence(self, s: FloatArray) -> FloatArray:
+        return 0.5 * (s - 1.0) ** 2
+
+    def gradient(self, s: FloatArray) -> FloatArray:
+        return s - 1.0
+
+    def curvature(self, s: FloatArray) -> FloatArray:
+        return np.ones_like(s)
+
+    def xi(self, t: FloatArray) -> FloatArray:
+        return np.maximum(1.0 + t, 0.0)
+
+    def xi_prime(self, t: FloatArray) -> FloatArray:
+        return np.where(t > -1.0, 1.0, 0.0)
+
+    def conjugate(self, t: FloatArray) -> FloatArray:
+        return np.where(t > -1.0, -t - 0.5 * t * t, 0.5)
+
+    @staticmethod
+    def scalar_xi(t: float) -> float:
+        return max(1.0 + t, 0.0)
+
+    @staticmethod
+    def scalar_xi_prime(t: float) -> float:
+        return 1.0 if t > -1.0 else 0.0
+
+    @staticmethod
+    def scalar_gradient(s: float) -> float:
+        return s - 1.0

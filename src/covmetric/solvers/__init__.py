@@ -1,0 +1,125 @@
+"""Solvers and `solve`. One a file; `SOLVERS` lists them by name."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from covmetric._registry import resolve
+from covmetric._validation import FloatArray
+from covmetric.problem import MetricProblem
+from covmetric.solvers.base import Solver, StepFailed
+from covmetric.solvers.dykstra import Dykstra
+from covmetric.solvers.loop import Callback, run
+from covmetric.solvers.result import History, SolveResult, SolverState, Status
+
+SOLVERS: dict[str, type[Solver[Any]]] = {
+    "dykstra": Dykstra,
+}
+_AUTO = "dykstra"
+
+# Below this size of W one BLAS thread is faster than two (benchmarks/projection.py).
+ONE_THREAD_BELOW = 256
+
+__all__ = [
+    "SOLVERS",
+    "Callback",
+    "Dykstra",
+    "History",
+    "SolveResult",
+    "Solver",
+    "SolverState",
+    "Status",
+    "StepFailed",
+    "solve",
+]
+
+
+def solve(
+    problem: MetricProblem,
+    solver: str | Solver[Any] = "auto",
+    tol: float = 1e-6,
+    max_iter: int | None = None,
+    random_state: Any = None,
+    warm_start: Any = None,
+    callback: Callback | None = None,
+) -> SolveResult:
+    """Solve a metric learning problem, and prove how well.
+
+    Parameters
+    ----------
+    problem : MetricProblem
+    solver : {"auto", "dykstra"} or Solver, default="auto"
+        "auto" is "dykstra": stochastic Dykstra in permuted order. `Dykstra(order=...)` gives the other orders.
+    tol : float, default=1e-6
+        Bound on the relative gap, gap / max(1, |primal|). 0 disables the gap and stall tests: exactly `max_iter`
+        iterations are made, and the status is MAX_ITER without a warning.
+    max_iter : int or None, default=None
+        Most iterations: epochs of K projections (Dykstra). None: the solver's own default.
+    random_state : int, numpy Generator or RandomState, or None
+        Seed of the random orders. An int gives the same bits every time.
+    warm_start : array of shape (K,), SolveResult or None
+        Multipliers to start from; they are repaired where they do not fit.
+    callback : callable or None
+        Called with a `SolverState` after each certificate; returning True stops the solve.
+
+    Returns
+    -------
+    SolveResult
+        Ctrl-C returns the best so far, with status INTERRUPTED.
+
+    Warns
+    -----
+    sklearn.exceptions.ConvergenceWarning
+        Unless the status is SOLVED (or tol is 0 and the status MAX_ITER).
+
+    Raises
+    ------
+    ValueError
+        If an argument does not fit.
+    """
+    if not isinstance(problem, MetricProblem):
+        raise ValueError(f"problem must be a MetricProblem, got {type(problem).__name__}")
+    chosen = resolve("solver", _AUTO if solver == "auto" else solver, SOLVERS, Solver)
+    if not (isinstance(tol, int | float | np.floating) and tol >= 0.0 and np.isfinite(tol)):
+        raise ValueError(f"tol must be a number >= 0, got {tol!r}")
+    limit = chosen.default_max_iter if max_iter is None else max_iter
+    if not isinstance(limit, int | np.integer) or isinstance(limit, bool) or limit < 0:
+        raise ValueError(f"max_iter must be None or an integer >= 0, got {max_iter!r}")
+    threads = 1 if problem.n < ONE_THREAD_BELOW else None
+    with ThreadpoolController().limit(limits=threads, user_api="blas"):
+        result = run(
+            problem,
+            chosen,
+            tol=float(tol),
+            max_iter=int(limit),
+            multipliers=_start(problem, warm_start),
+            rng=np.random.default_rng(random_state),
+            callback=callback,
+        )
+    if result.status is not Status.SOLVED and not (tol == 0.0 and result.status is Status.MAX_ITER):
+        _warn(result)
+    return result
+
+
+def _start(problem: MetricProblem, warm_start: Any) -> FloatArray:
+    """Feasible multipliers to start from."""
+    if warm_start is None:
+        return np.zeros(problem.n_pairs)
+    multipliers = warm_start.multipliers if isinstance(warm_start, SolveResult) else warm_start
+    return problem.certified(None, multipliers).multipliers
+
+
+def _warn(result: SolveResult) -> None:
+    from sklearn.exceptions import ConvergenceWarning  # scikit-learn takes a second to import
+
+    certificate = result.certificate
+    warnings.warn(
+        f"{result.status.name} after {result.n_iter} iterations, relative gap {certificate.relative_gap:.3g} with "
+        f"tolerance {certificate.tol:.3g}: {result.status.message}",
+        ConvergenceWarning,
+        stacklevel=3,
+    )

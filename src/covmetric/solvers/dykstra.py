@@ -1,0 +1,143 @@
+"""The paper's method: Dykstra's algorithm, in cyclic, permuted or random order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from covmetric._validation import FloatArray, IntArray
+from covmetric.orders import Order, get_order
+from covmetric.problem import CertifiedPoint, MetricProblem
+from covmetric.solvers.base import Solver, StepFailed
+
+# One call of the compiled sweep does about this much arithmetic, so that Ctrl-C is heard within a tenth of a second.
+_FLOPS_PER_CALL = 5e8
+
+
+@dataclass
+class DykstraState:
+    """The iterate: multipliers, and the metric that belongs to them up to rounding."""
+
+    W: FloatArray
+    alpha: FloatArray
+    rng: np.random.Generator
+    slack: tuple[Any, Any, Any]
+    visits: int = 0
+    counts: IntArray = field(default_factory=lambda: np.zeros(2, dtype=np.int64))
+    epochs_since_certificate: int = 0
+    work_since_certificate: float = 0.0
+
+
+class Dykstra(Solver[DykstraState]):
+    """Stochastic Dykstra: Bregman projections onto one half-space at a time. An iteration is an epoch of K visits.
+
+    Parameters
+    ----------
+    order : {"cyclic", "perm", "rand"} or Order, default="perm"
+        The order of the visits within an epoch.
+    certify_every : int or None, default=None
+        Epochs between certificates. None: as often as certificates take at most a fifth of the time, by a count of the
+        arithmetic done (not by the clock, so that a seed gives the same result every time).
+
+    Examples
+    --------
+    >>> from covmetric import Dykstra, make_paper_problem, solve
+    >>> result = solve(make_paper_problem(n=5, K=20, lam=1e-2, seed=0), Dykstra(order="rand"), random_state=0)
+    >>> result.status.name, result.certificate.relative_gap <= 1e-6
+    ('SOLVED', True)
+    """
+
+    name = "dykstra"
+    default_max_iter = 10_000
+
+    def __init__(self, order: str | Order = "perm", certify_every: int | None = None) -> None:
+        self.order = order
+        self.certify_every = certify_every
+
+    def __repr__(self) -> str:
+        return f"Dykstra(order={self.order!r}, certify_every={self.certify_every!r})"
+
+    def start(self, problem: MetricProblem, multipliers: FloatArray, rng: np.random.Generator) -> DykstraState:
+        from covmetric.solvers import _kernels  # Numba takes a second to import
+
+        self._order = get_order(self.order)
+        every = self.certify_every
+        if every is not None and (not isinstance(every, int | np.integer) or every < 1):
+            raise ValueError(f"certify_every must be None or an integer >= 1, got {every!r}")
+        return DykstraState(
+            W=problem.metric(multipliers),
+            alpha=multipliers.copy(),
+            rng=rng,
+            slack=_kernels.compile_slack(problem.slack),
+        )
+
+    def step(self, problem: MetricProblem, state: DykstraState) -> None:
+        order = self._order.epoch(problem.n_pairs, state.rng)
+        moved, idle = state.counts
+        per_call = max(1, int(_FLOPS_PER_CALL / (10 * problem.n**2 * problem.m)))
+        for start in range(0, len(order), per_call):
+            self._sweep(problem, state, order[start : start + per_call])
+        state.epochs_since_certificate += 1
+        state.work_since_certificate += _sweep_seconds(problem, *(state.counts - (moved, idle)))
+
+    def _sweep(self, problem: MetricProblem, state: DykstraState, order: IntArray) -> None:
+        """Visit the pairs; after a breakdown rebuild W from the multipliers and go on where it happened."""
+        from covmetric.solvers import _kernels
+
+        while len(order):
+            before = int(state.counts.sum())
+            status = _kernels.sweep(
+                state.W, state.alpha, problem.sums.rows, problem.pairs, problem.similar, problem.bounds,
+                problem.weights, order, *state.slack, state.counts,
+            )  # fmt: skip
+            done = int(state.counts.sum()) - before
+            state.visits += done
+            if status == _kernels.DONE:
+                return
+            if done == 0:
+                raise StepFailed
+            order = order[done:]
+            self._rebuild(problem, state)
+
+    def _rebuild(self, problem: MetricProblem, state: DykstraState) -> None:
+        try:
+            state.W = problem.metric(state.alpha)
+        except ValueError:
+            # Rounding has carried the multipliers just out of the dual domain.
+            point = problem.certified(None, state.alpha)
+            state.W, state.alpha = point.W.copy(), point.multipliers.copy()
+
+    def due(self, problem: MetricProblem, state: DykstraState) -> bool:
+        if self.certify_every is not None:
+            return state.epochs_since_certificate >= self.certify_every
+        return state.work_since_certificate >= 4.0 * _certificate_seconds(problem)
+
+    def candidate(self, state: DykstraState) -> tuple[None, FloatArray]:
+        return None, state.alpha
+
+    def resume(self, problem: MetricProblem, state: DykstraState, point: CertifiedPoint) -> None:
+        state.epochs_since_certificate = 0
+        state.work_since_certificate = 0.0
+        if np.array_equal(point.multipliers, state.alpha):
+            state.W = point.W.copy()
+        else:
+            self._rebuild(problem, state)
+
+    def projections(self, state: DykstraState) -> int:
+        return state.visits
+
+
+def _sweep_seconds(problem: MetricProblem, moved: int, idle: int) -> float:
+    """A model of the time of a sweep, from benchmarks/projection.py: only its ratio to the next one matters."""
+    n, m = problem.n, min(problem.n, problem.m)
+    product = 2.0 * n * n * m / 2e10
+    full = product + (3.0 * n * m * m + 2.0 * n * n * m + 2.0 * m**3) / 1e10
+    return idle * (1e-7 + product) + moved * (4e-7 + full)
+
+
+def _certificate_seconds(problem: MetricProblem) -> float:
+    """A model of the time of a certificate."""
+    n, m, K = problem.n, problem.m, problem.n_pairs
+    return 2e-4 + K * (1e-7 + 4.0 * n * n * m / 2e10 + 1e-8 * n * m / 4) + 20.0 * n**3 / 1e10

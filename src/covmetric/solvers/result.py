@@ -1,0 +1,99 @@
+"""What a solver returns: status, history, result."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+
+from covmetric._validation import FloatArray, IntArray
+from covmetric.certificate import Certificate
+
+
+class Status(enum.Enum):
+    """How a solve ended; `message` says it in a sentence."""
+
+    SOLVED = "the relative gap is proven to be within the tolerance"
+    MAX_ITER = "the iteration limit was reached first; raise max_iter or tol"
+    STALLED = "the gap stopped shrinking before it met the tolerance; raise tol, or try another solver"
+    INTERRUPTED = "stopped from outside; the best metric so far was kept"
+    NUMERICAL_ERROR = "rounding errors are too large to prove the tolerance; rescale the data, or raise tol"
+
+    @property
+    def message(self) -> str:
+        """The status in words."""
+        return self.value
+
+
+@dataclass(frozen=True)
+class History:
+    """One entry per certificate; the first is the start.
+
+    Attributes
+    ----------
+    n_iter : array of int
+        Epochs of K projections (Dykstra) or steps.
+    projections : array of int
+        Visits to a half-space; those that find it satisfied count too.
+    seconds : array
+        Since the start of the solve, certificates included.
+    primal, dual, gap : array
+        The certificate's values for the point at that time (not the best so far).
+    """
+
+    n_iter: IntArray
+    projections: IntArray
+    seconds: FloatArray
+    primal: FloatArray
+    dual: FloatArray
+    gap: FloatArray
+
+
+@dataclass(frozen=True)
+class SolverState:
+    """What a callback sees after each certificate.
+
+    `certificate` and `multipliers` belong to the current point `W`; the solver keeps the best ones apart.
+    """
+
+    n_iter: int
+    projections: int
+    seconds: float
+    W: FloatArray
+    multipliers: FloatArray
+    certificate: Certificate
+
+
+@dataclass(frozen=True)
+class SolveResult:
+    """A learned metric with its proof.
+
+    Attributes
+    ----------
+    W : array, shape (n, n)
+        The metric; <W, F F^T> is a squared distance.
+    multipliers : array, shape (K,)
+        Dual feasible, >= 0, in the order of the pairs.
+    slacks : array, shape (K,)
+        The best slacks xi for W.
+    status : Status
+    certificate : Certificate
+        Of these W and multipliers.
+    history : History
+    n_iter : int
+    seconds : float
+    """
+
+    W: FloatArray
+    multipliers: FloatArray
+    slacks: FloatArray
+    status: Status
+    certificate: Certificate
+    history: History
+    n_iter: int
+    seconds: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.status.name} after {self.n_iter} iterations and {self.seconds:.3g} s: {self.status.message}\n"
+            f"{self.certificate}"
+        )
