@@ -60,11 +60,10 @@ class Dual:
 
     def point(self, multipliers: FloatArray) -> DualPoint | None:
         """The point of these multipliers, or None where they are not feasible."""
-        t = self.t(multipliers)
-        if (multipliers < 0.0).any() or (t > self._slack.t_max).any():
+        if (multipliers < 0.0).any():
             return None
         signed = self._similar * multipliers
-        return self._from_grams(multipliers, t, self._sums.gram(signed), self._sums.gram(-signed))
+        return self._from_grams(multipliers, self.t(multipliers), self._sums.gram(signed), self._sums.gram(-signed))
 
     def repaired(self, multipliers: FloatArray) -> DualPoint:
         """The best feasible point on the ray through the multipliers, after each was brought into its own domain.
@@ -98,7 +97,7 @@ class Dual:
     ) -> DualPoint | None:
         """The point whose S is plus - minus, or None if I + S is not positive definite."""
         n = len(plus)
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(all="ignore"):
             losses = self._weights * self._slack.conjugate(t)
             H = np.eye(n) + plus - minus
         if not (np.isfinite(losses).all() and np.isfinite(H).all()):

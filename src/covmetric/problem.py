@@ -68,7 +68,7 @@ class MetricProblem:
     >>> result.status.name
     'SOLVED'
     >>> print(result.W.round(3))
-    [[0.512 0.   ]
+    [[0.524 0.   ]
      [0.    1.833]]
     """
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import scipy.linalg
 
 from covmetric._validation import FloatArray, IntArray
 
@@ -66,7 +65,7 @@ class PairSums:
         """
         R = np.eye(self.rows.shape[2])
         for flat in self._weighted_rows(weights):
-            (R,) = scipy.linalg.qr(np.vstack([R, flat]), mode="r")
+            R = np.asarray(np.linalg.qr(np.vstack([R, flat]), mode="r"))
         return R
 
     def _weighted_rows(self, weights: FloatArray) -> Iterator[FloatArray]:

@@ -27,7 +27,7 @@ def make_paper_problem(
     Examples
     --------
     >>> make_paper_problem(n=10, K=50, lam=1e-3, seed=0)
-    MetricProblem(n=10, m=10, pairs=50 (26 similar, 24 dissimilar), slack='is')
+    MetricProblem(n=10, m=10, pairs=50 (30 similar, 20 dissimilar), slack='is')
     """
     if not lam > 0.0:
         raise ValueError(f"lam must be positive, got {lam!r}")

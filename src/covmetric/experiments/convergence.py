@@ -16,6 +16,7 @@ from pathlib import Path
 from statistics import median
 from typing import TextIO
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from tqdm import tqdm
 
@@ -30,7 +31,7 @@ LAMBDAS = (1e-2, 1e-3, 1e-4)
 
 @dataclass(frozen=True)
 class Point:
-    """The certified gap of one run after one epoch. `seconds` include a certificate per epoch."""
+    """The best objective and certified gap of one run up to an epoch. `seconds` include a certificate per epoch."""
 
     n: int
     lam: float
@@ -161,20 +162,21 @@ def convergence(
 
 def _points(n: int, lam: float, order: str, seed: int, result: SolveResult) -> Iterator[Point]:
     h = result.history
-    rows = zip(h.n_iter, h.projections, h.seconds, h.primal, h.gap, strict=True)
-    for epoch, projections, seconds, primal, gap in rows:
-        relative = gap / max(1.0, abs(primal))
+    primals, duals = np.minimum.accumulate(h.primal), np.maximum.accumulate(h.dual)
+    for epoch, projections, seconds, primal, dual in zip(
+        h.n_iter, h.projections, h.seconds, primals, duals, strict=True
+    ):
         yield Point(
             n,
             lam,
             order,
             seed,
-            int(epoch),
-            int(projections),
-            float(seconds),
-            float(primal),
-            float(gap),
-            float(relative),
+            epoch=int(epoch),
+            projections=int(projections),
+            seconds=float(seconds),
+            primal=float(primal),
+            gap=float(primal - dual),
+            relative_gap=float((primal - dual) / max(1.0, abs(primal))),
         )
 
 

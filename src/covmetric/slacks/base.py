@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from typing import ClassVar
 
 from covmetric._validation import FloatArray
-
-ScalarFunction = Callable[[float], float]
 
 
 class Slack(ABC):
@@ -17,13 +14,13 @@ class Slack(ABC):
     A pair whose squared distance is s times its bound, on the wrong side of 1, pays c d(s). In the dual, the multiplier
     enters as t = y alpha b / c.
 
-    The methods work on arrays. The three ``scalar_`` functions repeat xi, xi' and d' for one float, in plain `math`, for
+    The methods work on arrays. The three ``scalar_`` functions repeat xi, xi' and d' for one float in plain `math`, for
     the compiled kernel; a contract test holds the two against each other. 1/xi has to be convex for the kernel's root
     finder to be fast (it is safe in any case).
     """
 
     name: ClassVar[str]
-    #: Dual feasible t lie in [t_min, t_max]: beyond, the conjugate is infinite, or no better than at the end.
+    #: The repair clips t to [t_min, t_max]: beyond, the conjugate is infinite, or no better than at the end.
     t_min: ClassVar[float]
     t_max: ClassVar[float]
 
@@ -49,7 +46,10 @@ class Slack(ABC):
 
     @abstractmethod
     def conjugate(self, t: FloatArray) -> FloatArray:
-        """h(t) = min over s of d(s) - t s, the pair's term in the dual; its derivative is -xi(t)."""
+        """h(t) = min over s of d(s) - t s, the pair's term in the dual; its derivative is -xi(t).
+
+        Not finite where t is beyond the dual domain.
+        """
 
     @staticmethod
     @abstractmethod

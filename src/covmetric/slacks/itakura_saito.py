@@ -15,7 +15,7 @@ class ItakuraSaito(Slack):
 
     name = "is"
     t_min = -math.inf
-    t_max = 1.0 - 2.0**-52
+    t_max = 1.0 - 2.0**-48  # t = alpha b / c is rounded a few times, and 1 is the pole
 
     def divergence(self, s: FloatArray) -> FloatArray:
         with np.errstate(divide="ignore"):

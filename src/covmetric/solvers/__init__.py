@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from typing import Any
 
@@ -90,7 +91,7 @@ def solve(
     if not isinstance(limit, int | np.integer) or isinstance(limit, bool) or limit < 0:
         raise ValueError(f"max_iter must be None or an integer >= 0, got {max_iter!r}")
     threads = 1 if problem.n < ONE_THREAD_BELOW else None
-    with ThreadpoolController().limit(limits=threads, user_api="blas"):
+    with _thread_pools().limit(limits=threads, user_api="blas"):
         result = run(
             problem,
             chosen,
@@ -103,6 +104,12 @@ def solve(
     if result.status is not Status.SOLVED and not (tol == 0.0 and result.status is Status.MAX_ITER):
         _warn(result)
     return result
+
+
+@functools.cache
+def _thread_pools() -> ThreadpoolController:
+    """The BLAS libraries of this process; looking for them takes milliseconds."""
+    return ThreadpoolController()
 
 
 def _start(problem: MetricProblem, warm_start: Any) -> FloatArray:

@@ -12,16 +12,18 @@ column-major (n, m) matrix F; the triangle called "L" by BLAS is the upper one o
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import llvmlite.binding
 import numba
 import numpy as np
+from llvmlite import ir
 from numba import types
-from numba.extending import get_cython_function_address
+from numba.extending import get_cython_function_address, intrinsic
 
 if TYPE_CHECKING:
-    from covmetric.slacks.base import ScalarFunction, Slack
+    from covmetric.slacks.base import Slack
 
 # Status codes of `sweep`.
 DONE, BROKEN = 0, 1
@@ -54,22 +56,50 @@ _dgelqf = _external("cython_lapack", "dgelqf", _I, _I, _D, _I, _D, _D, _I, _I)
 def _jit(function: Any) -> Any:
     """Compile at the first call; cache on disk where a folder can be written."""
     try:
-        return numba.njit(cache=True, nogil=True)(function)
+        return numba.njit(cache=True, nogil=True, error_model="numpy")(function)
     except RuntimeError:  # "cannot cache function: no locator available"
-        return numba.njit(nogil=True)(function)
+        return numba.njit(nogil=True, error_model="numpy")(function)
 
 
-def compile_scalar(function: ScalarFunction) -> Any:
-    """A slack's scalar function behind a pointer, so that one compiled sweep serves every slack."""
+@dataclass(frozen=True)
+class CompiledSlack:
+    """The three scalar functions of a slack that the root finder needs, as machine code.
+
+    The kernel gets their addresses, so that one compiled sweep serves every slack; the objects keep the code alive.
+    """
+
+    xi: Any
+    xi_prime: Any
+    gradient: Any
+
+    @property
+    def addresses(self) -> tuple[int, int, int]:
+        """What `sweep` and `find_root` take."""
+        return self.xi.address, self.xi_prime.address, self.gradient.address
+
+
+def compile_slack(slack: Slack) -> CompiledSlack:
+    """Compile the scalar functions of a slack, or load them from the cache."""
+    return CompiledSlack(*map(_cfunc, (slack.scalar_xi, slack.scalar_xi_prime, slack.scalar_gradient)))
+
+
+def _cfunc(function: Any) -> Any:
     try:
         return numba.cfunc("float64(float64)", cache=True)(function)
     except RuntimeError:
         return numba.cfunc("float64(float64)")(function)
 
 
-def compile_slack(slack: Slack) -> tuple[Any, Any, Any]:
-    """The three scalar functions of a slack that the root finder needs: xi(t), xi'(t), d'(s)."""
-    return tuple(compile_scalar(f) for f in (slack.scalar_xi, slack.scalar_xi_prime, slack.scalar_gradient))
+@intrinsic
+def _call(typingctx, address, x):  # noqa: ARG001 (Numba's protocol)
+    """The float64(float64) function at an address, of x. Numba's own function objects take 10 us each to pass."""
+
+    def generate(context, builder, signature, arguments):  # noqa: ARG001
+        double = ir.DoubleType()
+        pointer = builder.inttoptr(arguments[0], ir.FunctionType(double, [double]).as_pointer())
+        return builder.call(pointer, [arguments[1]])
+
+    return types.float64(types.int64, types.float64), generate
 
 
 @_jit
@@ -145,11 +175,11 @@ def find_root(d, e2, trace, b, c, t, limit, xi, xi_prime, gradient):
     """
     ratio = b / c
     f1, squares = trace, _dot(d, d, d.size) + 2.0 * e2[: d.size - 1].sum()
-    f2 = b * xi(t)
+    f2 = b * _call(xi, t)
     if f1 == f2:
         return 0.0
     upwards = f1 > f2
-    far = (gradient(trace / b) - t) / ratio
+    far = (_call(gradient, trace / b) - t) / ratio
     tiny = 2.3e-16 * max(abs(t), 1.0) / ratio
     if upwards:
         lo, hi = 0.0, max(far, 0.0) + tiny
@@ -158,33 +188,35 @@ def find_root(d, e2, trace, b, c, t, limit, xi, xi_prime, gradient):
                 return limit
             hi = limit
     else:
-        lo, hi = max(min(far, 0.0) - tiny, -d.size / trace), 0.0
+        lo, hi = max(min(far, 0.0) - tiny, -d.size / trace * (1.0 + 1e-15)), 0.0
         if 0.0 > limit > lo:
             if _sums(d, e2, limit)[0] <= b:
                 return limit
             lo = limit
     u = 0.0
+    lo_error = hi_error = math.inf
     for step in range(_ROOT_MAX_STEPS):
         # 1/inf = 0 at either pole is the right limit.
         g = 1.0 / f1 - 1.0 / f2
         slope = squares / (f1 * f1) if f1 < math.inf else 1.0
         if f2 < math.inf:
-            slope += b * ratio * xi_prime(t + u * ratio) / (f2 * f2)
+            slope += b * ratio * _call(xi_prime, t + u * ratio) / (f2 * f2)
+        error = abs(g) if f1 < math.inf else math.inf
         if g > 0.0:
-            hi = u
+            hi, hi_error = u, error
         else:
-            lo = u
+            lo, lo_error = u, error
         new = u - g / slope
-        if not (lo < new < hi) or step % 8 == 7:
+        if not (lo < new < hi) or (step > 8 and step % 2 == 0):
             new = _between(lo, hi)
             if not (lo < new < hi):
-                return u
+                break  # neighbouring floats
         u = new
         f1, squares = _sums(d, e2, u)
-        f2 = b * xi(t + u * ratio)
+        f2 = b * _call(xi, t + u * ratio)
         if abs(f1 - f2) <= _ROOT_RTOL * min(f1, f2):
             return u
-    return u
+    return lo if lo_error < hi_error else hi
 
 
 @_jit
@@ -302,7 +334,7 @@ def sweep(W, alpha, rows, pairs, y, b, c, order, xi, xi_prime, gradient, counts)
     rows : (l, m, n) the embedded examples, each transposed
     pairs : (K, 2) indices into rows;  y, b, c : (K,) signs, bounds, weights
     order : (any,) indices into pairs
-    xi, xi_prime, gradient : the slack's compiled scalar functions
+    xi, xi_prime, gradient : addresses of the slack's compiled scalar functions
     counts : (2,) the pairs that moved W and those that did not are added here
 
     Returns DONE, or BROKEN where I + u M is not positive definite in floating point: W and alpha are then what they
@@ -338,7 +370,7 @@ def sweep(W, alpha, rows, pairs, y, b, c, order, xi, xi_prime, gradient, counts)
         if trace == 0.0:
             # F = 0: the distance is zero whatever W is, and a dissimilar pair pays for it in full.
             if y[k] < 0.0:
-                alpha[k] = -gradient(0.0) * c[k] / b[k]
+                alpha[k] = -_call(gradient, 0.0) * c[k] / b[k]
             counts[1] += 1
             continue
         if alpha[k] == 0.0 and y[k] * (trace - b[k]) <= 0.0:

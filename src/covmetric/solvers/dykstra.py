@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from covmetric._validation import FloatArray, IntArray
 from covmetric.orders import Order, get_order
 from covmetric.problem import CertifiedPoint, MetricProblem
 from covmetric.solvers.base import Solver, StepFailed
+
+if TYPE_CHECKING:
+    from covmetric.solvers._kernels import CompiledSlack
 
 # One call of the compiled sweep does about this much arithmetic, so that Ctrl-C is heard within a tenth of a second.
 _FLOPS_PER_CALL = 5e8
@@ -23,7 +26,7 @@ class DykstraState:
     W: FloatArray
     alpha: FloatArray
     rng: np.random.Generator
-    slack: tuple[Any, Any, Any]
+    slack: CompiledSlack
     visits: int = 0
     counts: IntArray = field(default_factory=lambda: np.zeros(2, dtype=np.int64))
     epochs_since_certificate: int = 0
@@ -75,24 +78,25 @@ class Dykstra(Solver[DykstraState]):
 
     def step(self, problem: MetricProblem, state: DykstraState) -> None:
         order = self._order.epoch(problem.n_pairs, state.rng)
-        moved, idle = state.counts
+        moved, idle = state.counts.tolist()
         per_call = max(1, int(_FLOPS_PER_CALL / (10 * problem.n**2 * problem.m)))
         for start in range(0, len(order), per_call):
             self._sweep(problem, state, order[start : start + per_call])
         state.epochs_since_certificate += 1
-        state.work_since_certificate += _sweep_seconds(problem, *(state.counts - (moved, idle)))
+        moved_now, idle_now = state.counts.tolist()
+        state.work_since_certificate += _sweep_seconds(problem, moved_now - moved, idle_now - idle)
 
     def _sweep(self, problem: MetricProblem, state: DykstraState, order: IntArray) -> None:
         """Visit the pairs; after a breakdown rebuild W from the multipliers and go on where it happened."""
         from covmetric.solvers import _kernels
 
         while len(order):
-            before = int(state.counts.sum())
+            before = sum(state.counts.tolist())
             status = _kernels.sweep(
                 state.W, state.alpha, problem.sums.rows, problem.pairs, problem.similar, problem.bounds,
-                problem.weights, order, *state.slack, state.counts,
+                problem.weights, order, *state.slack.addresses, state.counts,
             )  # fmt: skip
-            done = int(state.counts.sum()) - before
+            done = sum(state.counts.tolist()) - before
             state.visits += done
             if status == _kernels.DONE:
                 return
@@ -130,14 +134,14 @@ class Dykstra(Solver[DykstraState]):
 
 
 def _sweep_seconds(problem: MetricProblem, moved: int, idle: int) -> float:
-    """A model of the time of a sweep, from benchmarks/projection.py: only its ratio to the next one matters."""
+    """A model of the time of an epoch; with the next one, of their ratio (measured by benchmarks/projection.py)."""
     n, m = problem.n, min(problem.n, problem.m)
-    product = 2.0 * n * n * m / 2e10
-    full = product + (3.0 * n * m * m + 2.0 * n * n * m + 2.0 * m**3) / 1e10
-    return idle * (1e-7 + product) + moved * (4e-7 + full)
+    product = 2.0 * n * n * m / 4e10
+    rest = (3.0 * n * m * m + 2.0 * n * n * m + 2.0 * m**3) / 3e10
+    return 2e-5 + idle * (3e-7 + product) + moved * (9e-7 + product + rest)
 
 
 def _certificate_seconds(problem: MetricProblem) -> float:
     """A model of the time of a certificate."""
     n, m, K = problem.n, problem.m, problem.n_pairs
-    return 2e-4 + K * (1e-7 + 4.0 * n * n * m / 2e10 + 1e-8 * n * m / 4) + 20.0 * n**3 / 1e10
+    return 2e-4 + K * (1.5e-7 + 1e-8 * n * m + 4.0 * n * n * m / 4e10) + 20.0 * n**3 / 2e10

@@ -1,0 +1,19 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+hypothesis.settings.register_profile("covmetric", deadline=None, max_examples=100, derandomize=True)
+hypothesis.settings.load_profile("covmetric")
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """The folder of real data; tests that need it carry the marker `shared`."""
+    folder = Path(os.environ.get("COVMETRIC_DATA", Path(__file__).parents[2] / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip("no real data: set COVMETRIC_DATA to the folder")
+    return folder

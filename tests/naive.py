@@ -1,0 +1,125 @@
+"""Slow, literal versions of everything that covmetric does cleverly: the judges inside the tests.
+
+Nothing here is shared with the library: the formulas are written out again, from dense matrices A_k.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+# d(s), d'(s), xi(t), h(t) of the three divergences.
+DIVERGENCE = {
+    "is": lambda s: s - np.log(s) - 1,
+    "l2": lambda s: (s - 1) ** 2 / 2,
+    "re": lambda s: s * np.log(s) - s + 1 if s > 0 else 1.0,
+}
+GRADIENT = {"is": lambda s: 1 - 1 / s, "l2": lambda s: s - 1, "re": np.log}
+XI = {"is": lambda t: 1 / (1 - t), "l2": lambda t: 1 + t, "re": np.exp}
+XI_PRIME = {"is": lambda t: 1 / (1 - t) ** 2, "l2": lambda t: 0 * t + 1.0, "re": np.exp}
+CONJUGATE = {"is": lambda t: np.log(1 - t), "l2": lambda t: -t - t**2 / 2, "re": lambda t: 1 - np.exp(t)}
+# The seeds of the Bregman divergences, and their gradients at 1, as the paper writes them.
+SEED = {"is": lambda x: -np.log(x), "l2": lambda x: x**2 / 2, "re": lambda x: (np.log(x) - 1) * x if x > 0 else 0.0}
+SEED_GRADIENT_AT_1 = {"is": -1.0, "l2": 1.0, "re": 0.0}
+
+
+def matrices(problem):
+    """A_k = F_k F_k^T, all of them."""
+    X = problem.embedded
+    F = np.array([X[i] - X[j] for i, j in problem.pairs])
+    return np.array([f @ f.T for f in F])
+
+
+def data(problem):
+    return matrices(problem), problem.similar, problem.bounds, problem.weights, problem.slack.name
+
+
+def metric(problem, alpha):
+    A, y, *_ = data(problem)
+    S = sum(y[k] * alpha[k] * A[k] for k in range(len(A)))
+    return np.linalg.inv(np.eye(problem.n) + S)
+
+
+def primal(problem, W):
+    A, y, b, c, slack = data(problem)
+    total = -np.linalg.slogdet(W)[1] + np.trace(W) - problem.n
+    for k in range(len(A)):
+        s = np.sum(A[k] * W) / b[k]
+        if y[k] * (s - 1) > 0:
+            total += c[k] * DIVERGENCE[slack](s)
+    return total
+
+
+def dual(problem, alpha):
+    A, y, b, c, slack = data(problem)
+    S = sum(y[k] * alpha[k] * A[k] for k in range(len(A)))
+    total = np.linalg.slogdet(np.eye(problem.n) + S)[1]
+    for k in range(len(A)):
+        total += c[k] * CONJUGATE[slack](y[k] * alpha[k] * b[k] / c[k])
+    return total
+
+
+def paper_bound(problem, alpha):
+    """The right-hand side of the paper's stopping criterion, at W(alpha) and xi(alpha)."""
+    A, y, b, c, slack = data(problem)
+    W = metric(problem, alpha)
+    total = 0.0
+    for k in range(len(A)):
+        xi = XI[slack](y[k] * alpha[k] * b[k] / c[k])
+        distance = np.sum(A[k] * W)
+        if y[k] * distance > y[k] * b[k] * xi:
+            bar = distance / b[k]
+            rise = SEED[slack](bar) - SEED[slack](xi)
+            total += c[k] * (rise - SEED_GRADIENT_AT_1[slack] * (bar - xi))
+        total -= alpha[k] * y[k] * (distance - b[k] * xi)
+    return total
+
+
+def J(u, eigenvalues, b, c, t, slack):
+    """The function whose root is the projection, from the eigenvalues of F^T W F."""
+    return np.sum(eigenvalues / (1 + u * eigenvalues)) - b * XI[slack](t + u * b / c)
+
+
+class PaperDykstra:
+    """The paper's text, done literally in NumPy: A^(-1/2) beforehand, then inverse, eigh and Newton-Raphson.
+
+    A + epsilon I where A is singular, as the paper proposes.
+    """
+
+    def __init__(self, A, y, b, c, slack, epsilon=0.0):
+        n = A.shape[1]
+        self.A, self.y, self.b, self.c, self.slack = A + epsilon * np.eye(n), y, b, c, slack
+        self.root = []
+        for a in self.A:
+            values, vectors = np.linalg.eigh(a)
+            self.root.append(vectors @ np.diag(values**-0.5) @ vectors.T)
+        self.W = np.eye(n)
+        self.alpha = np.zeros(len(A))
+
+    def project(self, k):
+        y, root = self.y[k], self.root[k]
+        d, U = np.linalg.eigh(root @ np.linalg.inv(self.W) @ root)
+        delta = max(self.find_delta(d, k), -self.alpha[k])
+        self.alpha[k] += delta
+        self.W = root @ U @ np.diag(1 / (d + y * delta)) @ U.T @ root
+
+    def find_delta(self, d, k):
+        """Newton-Raphson for J(delta) = 0, halving the step where it leaves the interval."""
+        y, b, c = self.y[k], self.b[k], self.c[k]
+        t = y * self.alpha[k] * b / c
+        u, low = 0.0, -d[0]
+        high = (1 - t) * c / b if self.slack == "is" else np.inf
+        for _ in range(100):
+            inverse = 1 / (d + u)
+            value = np.sum(inverse) - b * XI[self.slack](t + u * b / c)
+            slope = -np.sum(inverse**2) - b**2 / c * XI_PRIME[self.slack](t + u * b / c)
+            if abs(value) <= 1e-12 * b:
+                break
+            step = value / slope
+            while not low < u - step < high:
+                step /= 2
+            u -= step
+        return y * u
+
+    def epoch(self, order):
+        for k in order:
+            self.project(k)

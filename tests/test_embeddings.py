@@ -1,0 +1,182 @@
+"""The contract of an embedding Phi, and each one's own mathematics against pyRiemann's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from covmetric.embeddings import EMBEDDINGS, get_embedding
+
+MATRIX_PHIS = [name for name in EMBEDDINGS if name != "vector"]
+DEFINITE_PHIS = ["log", "chol"]
+
+
+def spd(count, n, seed=0, scale=1.0):
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((count, n, 2 * n))
+    return scale * A @ np.swapaxes(A, 1, 2) / (2 * n)
+
+
+@pytest.fixture(params=MATRIX_PHIS)
+def phi(request):
+    return get_embedding(request.param)
+
+
+def test_batched_over_leading_axes(phi):
+    X = spd(6, 4)
+    whole = phi.fit_transform(X)
+    assert whole.shape == (6, 4, 4)
+    np.testing.assert_array_equal(phi.fit_transform(X.reshape(2, 3, 4, 4)), whole.reshape(2, 3, 4, 4))
+    np.testing.assert_allclose(phi.fit_transform(X[0]), whole[0], rtol=1e-13, atol=1e-14)
+
+
+def test_injective_on_definite_matrices(phi):
+    X = spd(5, 3)
+    E = phi.fit_transform(X)
+    distances = np.linalg.norm(E[:, None] - E[None], axis=(2, 3))
+    assert (distances[~np.eye(5, dtype=bool)] > 1e-3).all()
+
+
+def test_input_is_not_changed_and_may_be_read_only(phi):
+    X = spd(3, 4)
+    X.flags.writeable = False
+    before = X.copy()
+    phi.fit_transform(X)
+    np.testing.assert_array_equal(X, before)
+
+
+def test_lists_and_single_precision_are_computed_in_double(phi):
+    X = spd(3, 4)
+    np.testing.assert_array_equal(phi.fit_transform(X.tolist()), phi.fit_transform(X))
+    single = phi.fit_transform(X.astype(np.float32))
+    assert single.dtype == np.float64
+    np.testing.assert_allclose(single, phi.fit_transform(X), rtol=1e-4, atol=1e-5)
+
+
+def test_volts(phi):
+    """EEG covariances in volts have entries near 1e-12: nothing may depend on absolute sizes."""
+    E = phi.fit_transform(spd(4, 5, scale=1e-12))
+    assert np.isfinite(E).all()
+    assert np.linalg.norm(E[0] - E[1]) > 0.0
+
+
+@pytest.mark.parametrize(
+    ("mess", "message"),
+    [
+        (lambda X: X.__setitem__((1, 2, 0), np.nan), r"X\[1, 2, 0\] is nan"),
+        (lambda X: X.__setitem__((2, 0, 1), 5.0), r"X\[2\] is not symmetric"),
+    ],
+)
+def test_bad_entries(phi, mess, message):
+    X = spd(3, 4)
+    mess(X)
+    with pytest.raises(ValueError, match=message):
+        phi.fit(X)
+
+
+def test_wrong_shapes(phi):
+    with pytest.raises(ValueError, match=r"X must hold square matrices.*got \(3, 4\)"):
+        phi.fit(np.ones((3, 4)))
+    with pytest.raises(ValueError, match="X must be real"):
+        phi.fit(spd(2, 3) + 0j)
+    with pytest.raises(ValueError, match="array of numbers"):
+        phi.fit([["a", "b"], ["c", "d"]])
+    with pytest.raises(ValueError, match=r"shape \(3, 3\), but the embedding was fitted on \(4, 4\)"):
+        phi.fit(spd(2, 4)).transform(spd(2, 3))
+
+
+def test_transform_before_fit(phi):
+    with pytest.raises(NotFittedError, match="call fit first"):
+        phi.transform(spd(1, 2))
+
+
+def test_volts_that_are_not_symmetric_are_noticed(phi):
+    X = spd(3, 4, scale=1e-12)
+    X[1, 0, 1] *= 1.5
+    with pytest.raises(ValueError, match=r"X\[1\] is not symmetric"):
+        phi.fit(X)
+
+
+@pytest.mark.parametrize("name", DEFINITE_PHIS)
+def test_singular_input_is_refused_with_the_remedy(name):
+    X = spd(4, 3)
+    v = np.array([1.0, 2.0, 3.0])
+    X[2] = np.outer(v, v)
+    message = rf"X\[2\] is not positive definite, as '{name}' needs: its smallest eigenvalue is .*set reg"
+    with pytest.raises(ValueError, match=message):
+        get_embedding(name).fit(X)
+    assert np.isfinite(get_embedding(name, reg=1e-6).fit_transform(X)).all()
+
+
+@pytest.mark.parametrize("name", ["id", "sqrt"])
+def test_singular_input_is_taken(name):
+    v = np.array([1.0, 2.0, 3.0])
+    X = np.outer(v, v)[None]
+    E = get_embedding(name).fit_transform(X)
+    expected = X if name == "id" else X / np.sqrt(v @ v)
+    np.testing.assert_allclose(E, expected, atol=1e-7)
+
+
+def test_indefinite_input_has_no_root():
+    with pytest.raises(ValueError, match=r"is not positive semi-definite, as 'sqrt' needs.*smallest eigenvalue is -1"):
+        get_embedding("sqrt").fit(np.diag([1.0, -1.0]))
+    with pytest.raises(ValueError, match="is not positive definite, as 'power' needs"):
+        get_embedding("power", p=-1.0).fit(np.diag([1.0, 0.0]))
+
+
+def test_reg_is_a_share_of_the_mean_eigenvalue():
+    X = spd(3, 4)
+    mean = np.trace(X, axis1=1, axis2=2) / 4
+    expected = X + 0.1 * mean[:, None, None] * np.eye(4)
+    np.testing.assert_allclose(get_embedding("id", reg=0.1).fit_transform(X), expected, rtol=1e-14)
+    with pytest.raises(ValueError, match=r"reg must be a number >= 0, got -1"):
+        get_embedding("id", reg=-1).fit(X)
+
+
+def test_against_pyriemann():
+    from pyriemann.geometry.base import logm, powm, sqrtm
+    from pyriemann.geometry.distance import distance_logeuclid
+
+    X = spd(20, 6)
+    np.testing.assert_allclose(get_embedding("log").fit_transform(X), logm(X), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(get_embedding("sqrt").fit_transform(X), sqrtm(X), rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(get_embedding("power", p=0.3).fit_transform(X), powm(X, 0.3), rtol=1e-10, atol=1e-12)
+    E = get_embedding("log").fit_transform(X)
+    assert np.linalg.norm(E[0] - E[1]) == pytest.approx(distance_logeuclid(X[0], X[1]), rel=1e-10)
+
+
+def test_roots_and_factors_give_the_matrix_back():
+    X = spd(5, 6)
+    L = get_embedding("chol").fit_transform(X)
+    np.testing.assert_allclose(L @ np.swapaxes(L, 1, 2), X, rtol=1e-12)
+    np.testing.assert_array_equal(L, np.tril(L))
+    R = get_embedding("sqrt").fit_transform(X)
+    np.testing.assert_allclose(R @ R, X, rtol=1e-11, atol=1e-13)
+
+
+def test_power_zero_is_refused():
+    with pytest.raises(ValueError, match="p must be a number other than 0, got 0"):
+        get_embedding("power", p=0).fit(np.eye(2))
+
+
+def test_vectors():
+    X = np.arange(6.0).reshape(2, 3)
+    phi = get_embedding("vector").fit(X)
+    assert phi.transform(X).shape == (2, 3, 1)
+    with pytest.raises(ValueError, match=r"shape \(4,\), but the embedding was fitted on \(3,\)"):
+        phi.transform(np.ones((2, 4)))
+    with pytest.raises(ValueError, match=r"X\[0, 1\] is nan"):
+        phi.fit([[0.0, np.nan]])
+    with pytest.raises(ValueError, match="must hold vectors"):
+        phi.fit(np.ones((2, 0)))
+
+
+def test_unknown_name():
+    with pytest.raises(ValueError, match=r"phi must be one of 'id', 'log', .*got 'exp'"):
+        get_embedding("exp")
+
+
+@pytest.mark.parametrize("name", sorted(EMBEDDINGS))
+def test_repr_names_the_settings(name):
+    assert repr(get_embedding(name)).startswith(type(get_embedding(name)).__name__ + "(")
