@@ -183,7 +183,8 @@ def _points(n: int, lam: float, order: str, seed: int, result: SolveResult) -> I
 _EPOCHS_SHOWN = (1, 3, 10, 30, 100, 300)
 
 
-def _print(table: ConvergenceTable, seeds: int) -> None:
+def print_table(table: ConvergenceTable, seeds: int) -> None:
+    """The summary as text, with the certified gap along the way."""
     print(f"Median over {seeds} seeds. Epochs, projections and seconds to a relative gap of {table.tol:g}, certified;")
     print("then the certified relative gap after so many epochs. One epoch is K projections onto a half-space.\n")
     gaps = "".join(f"{'ep. ' + str(e):>9}" for e in _EPOCHS_SHOWN)
@@ -228,7 +229,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if options.json:
         print(json.dumps([asdict(row) for row in table.summary()], indent=2))
     else:
-        _print(table, options.seeds)
+        print_table(table, options.seeds)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,1 @@
+"""Benchmarks: each module prints its table with ``python -m benchmarks.NAME``."""
