@@ -1,9 +1,8 @@
 """The compiled projection of Dykstra's algorithm: the only Numba code of covmetric.
 
 A sweep projects the current metric onto a list of half-spaces, one after the other. The mathematics keeps the
-paper's letters; what each step costs is in :func:`sweep`. BLAS and LAPACK are SciPy's, called by address:
-``add_symbol`` gives the linker a name for each, so that Numba can cache the compiled code (a pointer in a global
-would forbid it).
+paper's letters. BLAS and LAPACK are SciPy's, called by address: ``add_symbol`` gives the linker a name for each, so
+that Numba can cache the compiled code (a pointer in a global would forbid it).
 
 Arrays are float64 and C-contiguous. An (m, n) row-major array holds F transposed, which BLAS reads as the
 column-major (n, m) matrix F; the triangle called "L" by BLAS is the upper one of a row-major W.
@@ -31,6 +30,10 @@ DONE, BROKEN = 0, 1
 # Up to these sizes plain loops beat LAPACK's dsytrd, and dpotrf with dtrsm (benchmarks/projection.py).
 SMALL_TRIDIAGONAL = 128
 SMALL_SOLVE = 24
+
+# The characters that BLAS takes as options, and their places in the array that holds them.
+_OPTIONS = np.frombuffer(b"LRNT", dtype=np.uint8)
+_LOWER, _RIGHT, _NORMAL, _TRANSPOSED = range(4)
 
 _I, _D, _C = (types.CPointer(t) for t in (types.int32, types.float64, types.uint8))
 _ROOT_RTOL = 1e-11
@@ -258,10 +261,11 @@ def _tridiagonal_loops(T, d, e2, v, w):
 
 
 @_jit
-def _tridiagonal_lapack(T, d, e2, tau, work, ints, chars):
+def _tridiagonal_lapack(T, d, e2, tau, work, ints, options):
+    """The same by LAPACK."""
     ints[0], ints[1] = T.shape[0], work.size
     _dsytrd(
-        chars.ctypes, ints.ctypes, T.ctypes, ints.ctypes, d.ctypes, e2.ctypes, tau.ctypes,
+        options.ctypes, ints.ctypes, T.ctypes, ints.ctypes, d.ctypes, e2.ctypes, tau.ctypes,
         work.ctypes, ints[1:].ctypes, ints[2:].ctypes,
     )  # fmt: skip
     for i in range(T.shape[0] - 1):
@@ -294,10 +298,11 @@ def _solve_loops(M, G):
 
 
 @_jit
-def _solve_lapack(M, G, ints, reals, chars):
+def _solve_lapack(M, G, ints, reals, options):
     """G <- R^-1 G with M = R R^T. False if M is not positive definite."""
     ints[0], ints[1] = M.shape[0], G.shape[1]
-    lower, right, normal, transposed = chars[0:], chars[1:], chars[2:], chars[3:]
+    lower, right = options[_LOWER:], options[_RIGHT:]
+    normal, transposed = options[_NORMAL:], options[_TRANSPOSED:]
     _dpotrf(lower.ctypes, ints.ctypes, M.ctypes, ints.ctypes, ints[2:].ctypes)
     if ints[2] != 0:
         return False
@@ -307,6 +312,14 @@ def _solve_lapack(M, G, ints, reals, chars):
         reals.ctypes, M.ctypes, ints.ctypes, G.ctypes, ints[1:].ctypes,
     )  # fmt: skip
     return True
+
+
+@_jit
+def _difference(rows, i, j, F):
+    """F = rows[i] - rows[j]."""
+    for a in range(rows.shape[1]):
+        for p in range(rows.shape[2]):
+            F[a, p] = rows[i, a, p] - rows[j, a, p]
 
 
 @_jit
@@ -324,6 +337,52 @@ def _reduce_wide(F, tau, work, ints):
 
 
 @_jit
+def _product(W, F, G, ints, reals, options):
+    """G = W F, with the one triangle of W that is kept; returns <F, G>."""
+    m, n = G.shape
+    ints[0], ints[1] = n, m
+    reals[0], reals[1] = 1.0, 0.0
+    _dsymm(
+        options.ctypes, options.ctypes, ints.ctypes, ints[1:].ctypes, reals.ctypes, W.ctypes, ints.ctypes,
+        F.ctypes, ints.ctypes, reals[1:].ctypes, G.ctypes, ints.ctypes,
+    )  # fmt: skip
+    return _dot(F.ravel(), G.ravel(), m * n)
+
+
+@_jit
+def _gram(F, G, M, ints, reals, options):
+    """M = F^T G."""
+    m, n = G.shape
+    ints[0], ints[1] = n, m
+    reals[0], reals[1] = 1.0, 0.0
+    normal, transposed = options[_NORMAL:], options[_TRANSPOSED:]
+    _dgemm(
+        transposed.ctypes, normal.ctypes, ints[1:].ctypes, ints[1:].ctypes, ints.ctypes, reals.ctypes, F.ctypes,
+        ints.ctypes, G.ctypes, ints.ctypes, reals[1:].ctypes, M.ctypes, ints[1:].ctypes,
+    )  # fmt: skip
+
+
+@_jit
+def _update(W, G, M, u, ints, reals, options):
+    """W <- W - u G (I + u M)^-1 G^T; M and G are overwritten. False, with W as it was, if I + u M is not definite."""
+    m, n = G.shape
+    for a in range(m):
+        for q in range(m):
+            M[a, q] *= u
+        M[a, a] += 1.0
+    if not (_solve_loops(M, G) if m <= SMALL_SOLVE else _solve_lapack(M, G, ints, reals, options)):
+        return False
+    ints[0], ints[1] = n, m
+    reals[0], reals[1] = -u, 1.0
+    normal = options[_NORMAL:]
+    _dsyrk(
+        options.ctypes, normal.ctypes, ints.ctypes, ints[1:].ctypes, reals.ctypes, G.ctypes, ints.ctypes,
+        reals[1:].ctypes, W.ctypes, ints.ctypes,
+    )  # fmt: skip
+    return True
+
+
+@_jit
 def sweep(W, alpha, rows, pairs, y, b, c, order, xi, xi_prime, gradient, counts):
     """Project W onto the half-spaces `order`, one after the other; W and alpha are changed in place.
 
@@ -337,8 +396,8 @@ def sweep(W, alpha, rows, pairs, y, b, c, order, xi, xi_prime, gradient, counts)
     xi, xi_prime, gradient : addresses of the slack's compiled scalar functions
     counts : (2,) the pairs that moved W and those that did not are added here
 
-    Returns DONE, or BROKEN where I + u M is not positive definite in floating point: W and alpha are then what they
-    were before the pair that failed.
+    Returns DONE, or BROKEN where a distance is not a number >= 0 or I + u M is not positive definite in floating point:
+    W and alpha are then what they were before the pair that failed.
     """
     n, width = W.shape[0], rows.shape[1]
     m = min(n, width)
@@ -346,64 +405,33 @@ def sweep(W, alpha, rows, pairs, y, b, c, order, xi, xi_prime, gradient, counts)
     M, T = np.empty((m, m)), np.empty((m, m))
     d, e2, v, w = np.empty(m), np.empty(m), np.empty(m), np.empty(m)
     tau, work = np.empty(n), np.empty(32 * n)
-    ints, reals = np.empty(4, np.int32), np.empty(1)
-    sizes, one, zero, minus_u = np.array([n, m], np.int32), np.ones(1), np.zeros(1), np.empty(1)
-    chars = np.array([76, 82, 78, 84], np.uint8)
-    lower, normal, transposed, m_size = chars[0:], chars[2:], chars[3:], sizes[1:]
+    ints, reals, options = np.empty(4, np.int32), np.empty(2), _OPTIONS.copy()
     status = DONE
     for k in order:
-        i, j = pairs[k]
-        for a in range(width):
-            for p in range(n):
-                F[a, p] = rows[i, a, p] - rows[j, a, p]
+        _difference(rows, pairs[k, 0], pairs[k, 1], F)
         if width > n:
             _reduce_wide(F, tau, work, ints)
-        # G = W F, with the one triangle of W that is kept.
-        _dsymm(
-            lower.ctypes, lower.ctypes, sizes.ctypes, m_size.ctypes, one.ctypes, W.ctypes, sizes.ctypes,
-            F.ctypes, sizes.ctypes, zero.ctypes, G.ctypes, sizes.ctypes,
-        )  # fmt: skip
-        trace = _dot(F.ravel(), G.ravel(), m * n)
+        trace = _product(W, F, G, ints, reals, options)
         if not trace >= 0.0:
             status = BROKEN
             break
-        if trace == 0.0:
+        if trace == 0.0 and y[k] < 0.0:
             # F = 0: the distance is zero whatever W is, and a dissimilar pair pays for it in full.
-            if y[k] < 0.0:
-                alpha[k] = -_call(gradient, 0.0) * c[k] / b[k]
+            alpha[k] = -_call(gradient, 0.0) * c[k] / b[k]
+        if trace == 0.0 or (alpha[k] == 0.0 and y[k] * (trace - b[k]) <= 0.0):
             counts[1] += 1
             continue
-        if alpha[k] == 0.0 and y[k] * (trace - b[k]) <= 0.0:
-            counts[1] += 1
-            continue
-        # M = F^T G, to tridiagonal form for the root.
-        _dgemm(
-            transposed.ctypes, normal.ctypes, m_size.ctypes, m_size.ctypes, sizes.ctypes, one.ctypes, F.ctypes,
-            sizes.ctypes, G.ctypes, sizes.ctypes, zero.ctypes, M.ctypes, m_size.ctypes,
-        )  # fmt: skip
-        for a in range(m):
-            for q in range(m):
-                T[a, q] = M[a, q]
+        _gram(F, G, M, ints, reals, options)
+        T[:] = M
         if m <= SMALL_TRIDIAGONAL:
             _tridiagonal_loops(T, d, e2, v, w)
         else:
-            _tridiagonal_lapack(T, d, e2, tau, work, ints, chars)
+            _tridiagonal_lapack(T, d, e2, tau, work, ints, options)
         limit = -y[k] * alpha[k]
         u = find_root(d, e2, trace, b[k], c[k], -limit * b[k] / c[k], limit, xi, xi_prime, gradient)
-        # W <- W - u Z^T Z, with Z^T Z = G (I + u M)^-1 G^T.
-        for a in range(m):
-            for q in range(m):
-                M[a, q] *= u
-            M[a, a] += 1.0
-        done = _solve_loops(M, G) if m <= SMALL_SOLVE else _solve_lapack(M, G, ints, reals, chars)
-        if not done:
+        if not _update(W, G, M, u, ints, reals, options):
             status = BROKEN
             break
-        minus_u[0] = -u
-        _dsyrk(
-            lower.ctypes, normal.ctypes, sizes.ctypes, m_size.ctypes, minus_u.ctypes, G.ctypes, sizes.ctypes,
-            one.ctypes, W.ctypes, sizes.ctypes,
-        )  # fmt: skip
         alpha[k] = 0.0 if u == limit else max(alpha[k] + y[k] * u, 0.0)
         counts[0] += 1
     for p in range(n):
