@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import functools
+import warnings
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
 
-from covmetric import Certificate, Dykstra, make_paper_problem, solve
+from covmetric import Certificate, Dykstra, MetricProblem, Status, make_paper_problem, solve
 from covmetric.certificate import divergence_roots
+from covmetric.primal import residual
 from tests import naive
+from tests.exact import exact_gap
 from tests.problems import SLACKS, random_problem
 
 
@@ -111,6 +115,24 @@ def test_any_multipliers_are_repaired(seed, size, signs, draw):
     assert problem.dual(point.multipliers) == pytest.approx(point.certificate.dual, rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.parametrize("size", [1e30, 1e100, 1e200, 1e300])
+@pytest.mark.parametrize("slack", SLACKS)
+def test_absurd_multipliers_are_repaired(slack, size):
+    problem = make_paper_problem(5, 20, 1e-2, 0, slack)
+    certificate = problem.certify(None, np.full(20, size))
+    assert np.isfinite(certificate.relative_gap)
+    assert certificate.dual >= 0.0
+    assert solve(problem, "dykstra", warm_start=np.full(20, size), random_state=0).status is Status.SOLVED
+
+
+def test_a_metric_that_cannot_be_stored_is_replaced_by_the_identity():
+    problem = MetricProblem.from_differences([[[1.0], [0.7], [0.3]]], [1], 1e-16, 1e6, "l2")
+    point = problem.certified(None, [1e16])
+    assert np.isfinite(point.certificate.gap)
+    for start in ([1e16], [1e18]):
+        assert np.isfinite(solve(problem, "dykstra", warm_start=start, tol=0, max_iter=0).certificate.gap)
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_the_scale_of_the_repair_is_the_best(seed):
     problem = random_problem(seed)
@@ -136,7 +158,7 @@ def test_each_argument_is_derived_from_the_other(slack):
 def test_words():
     problem = make_paper_problem(5, 20, 1e-2, 0)
     solved = solve(problem, "dykstra", tol=1e-6, random_state=0)
-    assert "within the tolerance 1e-06" in str(solved.certificate)
+    assert "within the tolerance 1.0e-06" in str(solved.certificate)
     assert "times that of the optimal metric" in str(solved)
     assert "NOT proven within the tolerance" in str(problem.certify(np.eye(5)))
 
@@ -147,6 +169,42 @@ def test_a_negative_gap_beyond_the_tolerance_is_not_trusted():
     assert Certificate.from_values(1.0, 1.0 + 1e-9, **good).solved
     assert not Certificate.from_values(1.0, 1.0 + 1e-5, **good).solved
     assert not Certificate.from_values(1.0, 1.0, **{**good, "rounding": 1e-5}).solved
+    # Gap and rounding together have to be within the tolerance.
+    assert not Certificate.from_values(1.0, 1.0 - 6e-7, **{**good, "rounding": 6e-7}).solved
+
+
+@pytest.mark.parametrize("size", [1.0, 1e3, 1e6])
+@pytest.mark.parametrize("n", [1, 2, 5, 30])
+def test_residual_is_exact(n, size):
+    """W - L L^T against rational arithmetic, for factors with columns of very different sizes."""
+    from fractions import Fraction
+
+    rng = np.random.default_rng(n)
+    L = np.tril(rng.standard_normal((n, n))) * np.geomspace(size, 1.0 / size, n)
+    W = L @ L.T
+    got = residual(W, L)
+    for i in range(0, n, 7):
+        for j in range(0, n, 5):
+            exact = Fraction(W[i, j]) - sum(Fraction(L[i, k]) * Fraction(L[j, k]) for k in range(n))
+            scale = np.linalg.norm(L[i]) * np.linalg.norm(L[j])
+            assert abs(float(Fraction(got[i, j]) - exact)) <= 1e-28 * scale + 1e-15 * abs(float(exact))
+
+
+@pytest.mark.parametrize("slack", SLACKS)
+@pytest.mark.parametrize("bound", [1e-9, 1e-11, 1e-12, 1e-13, 1e-14])
+@pytest.mark.parametrize("weight", [1.0, 1e2, 1e5, 1e8])
+def test_the_proof_is_for_the_metric_that_is_returned(slack, bound, weight):
+    """One pair, n = 2: W holds its small eigenvalue to few digits. P of the returned entries, in exact arithmetic."""
+    F = [[[1.0], [0.6]]]
+    problem = MetricProblem.from_differences(F, [1], bound, weight, slack)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        result = solve(problem, "dykstra", max_iter=3000, random_state=0)
+    gap = exact_gap(problem, result)
+    certificate = result.certificate
+    assert gap <= certificate.gap + 3.0 * certificate.rounding
+    if result.status is Status.SOLVED:
+        assert gap <= 1.001e-6 * max(1.0, abs(certificate.primal))
 
 
 @given(seed=st.sampled_from(EASY), rank=st.integers(1, 12), draw=st.integers(0, 1000))

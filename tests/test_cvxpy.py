@@ -44,5 +44,5 @@ def test_the_random_problems_cover_what_they_should():
     assert max(lam) > 5e-2
     ranks = [np.linalg.matrix_rank(np.concatenate(list(p.embedded), axis=1)) for p in problems]
     assert sum(rank < p.n for rank, p in zip(ranks, problems, strict=True)) >= 5
-    assert any((p._squared_norms == 0.0).any() for p in problems)
+    assert any((p.squared_norms == 0.0).any() for p in problems)
     assert any(len(np.unique(p.pairs, axis=0)) < p.n_pairs for p in problems)

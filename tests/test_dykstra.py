@@ -10,6 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from covmetric import Dykstra, MetricProblem, Status, make_paper_problem, solve
 from tests import naive
+from tests.exact import exact_gap
 from tests.problems import ORDERS, SLACKS, random_problem
 
 
@@ -112,45 +113,6 @@ def test_huge_differences_are_certified_or_refused(shape, slack):
         assert exact_gap(problem, result) <= 2e-6 * max(1.0, abs(result.certificate.primal))
 
 
-def exact_gap(problem, result):
-    """P(W) - g(alpha) in exact rational arithmetic up to the logarithms."""
-    from fractions import Fraction
-    from math import log
-
-    def exact(array):
-        return [[Fraction(float(x)) for x in row] for row in array]
-
-    def logdet(matrix):
-        matrix, total = [row[:] for row in matrix], 0.0
-        for k in range(len(matrix)):
-            pivot = matrix[k][k]
-            assert pivot > 0, "not positive definite"
-            total += log(pivot.numerator) - log(pivot.denominator)
-            for i in range(k + 1, len(matrix)):
-                factor = matrix[i][k] / pivot
-                matrix[i] = [a - factor * b for a, b in zip(matrix[i], matrix[k], strict=True)]
-        return total
-
-    n, slack = problem.n, problem.slack.name
-    W = exact(result.W)
-    primal = -logdet(W) + float(sum(W[i][i] for i in range(n))) - n
-    dual, H = 0.0, [[Fraction(int(i == j)) for j in range(n)] for i in range(n)]
-    X = [exact(x) for x in problem.embedded]
-    for k, (i, j) in enumerate(problem.pairs):
-        F = [[a - b for a, b in zip(r, s, strict=True)] for r, s in zip(X[i], X[j], strict=True)]
-        A = [[sum(a * b for a, b in zip(r, s, strict=True)) for s in F] for r in F]
-        y, b, c = problem.similar[k], problem.bounds[k], problem.weights[k]
-        alpha = Fraction(float(result.multipliers[k]))
-        s = float(sum(A[p][q] * W[p][q] for p in range(n) for q in range(n)) / Fraction(float(b)))
-        if y * (s - 1.0) > 0.0:
-            primal += c * naive.DIVERGENCE[slack](s)
-        dual += c * naive.CONJUGATE[slack](y * float(alpha) * b / c)
-        for p in range(n):
-            for q in range(n):
-                H[p][q] += int(y) * alpha * A[p][q]
-    return primal - dual - logdet(H)
-
-
 def test_exact_gap_agrees_where_nothing_is_extreme():
     problem = scaled(4, 2, 8, "is")
     result = solve(problem, "dykstra", tol=1e-4, random_state=0)
@@ -239,6 +201,38 @@ def test_breakdown_is_mended_by_rebuilding(monkeypatch):
     result = solve(problem, "dykstra", tol=1e-8, random_state=0)
     assert result.status is Status.SOLVED
     assert calls[1:3] == [12, 8]
+
+
+def test_breakdown_at_the_first_pair_is_mended_too(monkeypatch):
+    from covmetric.solvers import _kernels
+
+    real, calls = _kernels.sweep, []
+
+    def flaky(*arguments):
+        calls.append(1)
+        return _kernels.BROKEN if len(calls) == 2 else real(*arguments)
+
+    monkeypatch.setattr(_kernels, "sweep", flaky)
+    problem = make_paper_problem(5, 12, 1e-2, seed=0)
+    assert solve(problem, "dykstra", random_state=0).status is Status.SOLVED
+
+
+def test_a_metric_that_cancels_to_zero_is_not_taken_for_equal_examples():
+    problem = MetricProblem.from_differences([[[1e5]], [[1.0]]], [1, -1], [1e-7, 1.0], 1.0, "is")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        result = solve(problem, "dykstra", random_state=0)
+    assert np.isfinite(result.multipliers).all()
+    assert exact_gap(problem, result) <= result.certificate.gap + 3.0 * result.certificate.rounding
+
+
+def test_memory_and_time_of_a_solve_do_not_grow():
+    """The compiled slack is kept, not compiled again for each solve."""
+    from covmetric.slacks import get_slack
+    from covmetric.solvers import _kernels
+
+    first, second = (_kernels.compile_slack(get_slack("is")) for _ in range(2))
+    assert first.addresses == second.addresses
 
 
 def test_breakdown_that_stays_is_a_numerical_error(monkeypatch):

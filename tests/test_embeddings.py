@@ -172,6 +172,40 @@ def test_vectors():
         phi.fit(np.ones((2, 0)))
 
 
+def test_in_a_pipeline_of_scikit_learn(phi):
+    """fit takes a y that it does not need."""
+    X = spd(4, 3)
+    np.testing.assert_array_equal(phi.fit(X, [0, 1, 0, 1]).transform(X), phi.fit_transform(X, y=None))
+
+
+def test_overflow_is_refused():
+    with pytest.raises(ValueError, match=r"'power' of X\[0\] overflows: rescale"):
+        get_embedding("power", p=2).fit(spd(2, 3, scale=1e200))
+
+
+def test_ragged_and_none():
+    with pytest.raises(ValueError, match="X must be an array of numbers, all of one shape"):
+        get_embedding("log").fit([[[1.0]], [[1.0, 2.0]]])
+    with pytest.raises(ValueError, match="X must be an array of numbers, got None"):
+        get_embedding("log").fit(None)
+
+
+def test_settings_that_do_not_fit():
+    with pytest.raises(ValueError, match="phi 'sqrt' does not take these settings"):
+        get_embedding("sqrt", p=0.3)
+    with pytest.raises(ValueError, match="settings \\(reg\\) go with the name of a phi"):
+        get_embedding(get_embedding("log"), reg=1e-3)
+    assert get_embedding("power", p=np.int64(2), reg=np.float32(0.5)).fit(spd(1, 2)) is not None
+
+
+def test_the_remedy_fits_the_precision():
+    v = np.array([1.0, 2.0, 3.0], np.float32)
+    with pytest.raises(ValueError, match="set reg, for example 4e-06"):
+        get_embedding("log").fit(np.outer(v, v))
+    with pytest.raises(ValueError, match="set reg, for example 1e-06"):
+        get_embedding("log").fit(np.outer(v, v).astype(float))
+
+
 def test_unknown_name():
     with pytest.raises(ValueError, match=r"phi must be one of 'id', 'log', .*got 'exp'"):
         get_embedding("exp")
@@ -179,4 +213,8 @@ def test_unknown_name():
 
 @pytest.mark.parametrize("name", sorted(EMBEDDINGS))
 def test_repr_names_the_settings(name):
-    assert repr(get_embedding(name)).startswith(type(get_embedding(name)).__name__ + "(")
+    phi = get_embedding(name)
+    unfitted = repr(phi)
+    assert unfitted.startswith(type(phi).__name__ + "(")
+    phi.fit(spd(2, 3) if name != "vector" else np.ones((2, 3)))
+    assert repr(phi) == unfitted

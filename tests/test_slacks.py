@@ -95,7 +95,9 @@ def test_price_of_distance_zero(slack):
 
 
 def test_unknown_name():
-    with pytest.raises(ValueError, match=r"slack must be one of 'is', 'l2', 're', or a Slack object; got 'kl'"):
+    with pytest.raises(
+        ValueError, match=r"slack must be one of 'is', 'l2', 're', or an object of the class Slack; got 'kl'"
+    ):
         get_slack("kl")
 
 

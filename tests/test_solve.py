@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import warnings
 
@@ -132,6 +134,70 @@ def test_ctrl_c_returns_the_best_so_far():
     assert problem.certify(result.W, result.multipliers).gap == pytest.approx(result.certificate.gap, abs=1e-9)
 
 
+def test_numpy_truth_stops_too(problem):
+    with pytest.warns(ConvergenceWarning, match="INTERRUPTED"):
+        result = solve(problem, "dykstra", random_state=0, callback=lambda _: np.True_)
+    assert list(result.history.n_iter) == [0]
+
+
+def test_a_stop_at_the_solution_is_solved(problem):
+    result = solve(problem, "dykstra", random_state=0, callback=lambda state: state.certificate.solved)
+    assert result.status is Status.SOLVED
+
+
+INTERRUPTED_EARLY = """
+import os, signal, threading, time, warnings
+from covmetric import MetricProblem, make_paper_problem, solve
+problem = make_paper_problem(n=40, K=50, lam=1e-4, seed=0)
+warnings.simplefilter("ignore")
+threading.Timer({delay}, os.kill, (os.getpid(), signal.SIGINT)).start()
+result = solve(problem, "dykstra", tol=0, max_iter=10**9)
+print(result.status.name)
+print(solve(problem, "dykstra", random_state=0).status.name)
+"""
+
+
+@pytest.mark.parametrize("delay", [0.02, 0.1, 0.3, 1.0])
+def test_ctrl_c_while_the_compiler_is_loading_breaks_nothing(delay):
+    """The signal comes while Numba is imported or compiles: the solve ends, and the next one works."""
+    script = INTERRUPTED_EARLY.format(delay=delay)
+    out = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    assert out.stdout.split() == ["INTERRUPTED", "SOLVED"]
+
+
+def test_a_second_ctrl_c_raises_at_once():
+    from covmetric.solvers.interrupt import check_interrupt, deferred_interrupts
+
+    with deferred_interrupts():
+        signal.raise_signal(signal.SIGINT)  # waits
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            check_interrupt()
+        check_interrupt()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_handler_of_the_user_is_left_alone(problem):
+    mine = lambda *_: None  # noqa: E731
+    before = signal.signal(signal.SIGINT, mine)
+    try:
+        seen = []
+        solve(problem, "dykstra", random_state=0, callback=lambda _: seen.append(signal.getsignal(signal.SIGINT)))
+        assert seen[0] is mine
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_solves_in_a_thread(problem):
+    """Signals belong to the main thread; elsewhere there is nothing to defer."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(2) as pool:
+        results = list(pool.map(lambda seed: solve(problem, "dykstra", random_state=seed), [0, 0]))
+    np.testing.assert_array_equal(results[0].W, results[1].W)
+
+
 def test_ctrl_c_in_the_first_certificate_still_gives_a_metric(problem):
     def interrupt(_):
         raise KeyboardInterrupt
@@ -180,13 +246,13 @@ class Stuck(Solver[list]):
     name = "stuck"
     default_max_iter = 10_000
 
-    def start(self, problem, multipliers, rng):
+    def start(self, problem, W, multipliers, rng):
         return [multipliers]
 
     def step(self, problem, state):
         pass
 
-    def due(self, problem, state):
+    def due(self, problem, state, tol):
         return True
 
     def candidate(self, state):
@@ -253,10 +319,19 @@ def test_each_status_has_a_message(status):
         ({"tol": -1.0}, r"tol must be a number >= 0, got -1.0"),
         ({"tol": np.nan}, r"tol must be a number >= 0, got nan"),
         ({"tol": "small"}, r"tol must be a number >= 0, got 'small'"),
+        ({"solver": np.ones(3)}, r"solver must be one of 'auto', 'dykstra'.*or an object of the class Solver"),
+        ({"tol": True}, r"tol must be a number >= 0, got True"),
+        ({"random_state": "a"}, r"random_state must be None, an integer >= 0, a Generator or a RandomState, got 'a'"),
+        ({"random_state": -1}, r"random_state must be"),
+        ({"callback": 3}, r"callback must be None or callable, got 3"),
+        ({"max_iter": True}, r"max_iter must be None or an integer"),
         ({"max_iter": -1}, r"max_iter must be None or an integer >= 0, got -1"),
         ({"max_iter": 1.5}, r"max_iter must be None or an integer >= 0, got 1.5"),
-        ({"warm_start": np.zeros(3)}, r"multipliers must have one entry per pair, shape \(40,\); got \(3,\)"),
-        ({"warm_start": np.full(40, np.nan)}, r"multipliers\[0\] is nan"),
+        (
+            {"warm_start": np.zeros(3)},
+            r"warm_start does not fit the problem: multipliers must have one entry per pair",
+        ),
+        ({"warm_start": np.full(40, np.nan)}, r"warm_start does not fit the problem: multipliers\[0\] is nan"),
     ],
 )
 def test_bad_arguments(problem, arguments, message):

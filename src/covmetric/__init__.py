@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from covmetric.datasets import make_paper_problem
     from covmetric.embeddings import get_embedding
     from covmetric.problem import MetricProblem
-    from covmetric.solvers import Dykstra, History, SolveResult, SolverState, Status, solve
+    from covmetric.solvers import Dykstra, History, Newton, SolveResult, SolverState, Status, solve
 
 __version__ = "0.1.0"
 
@@ -22,6 +22,7 @@ _HOMES = {
     "Dykstra": "solvers",
     "History": "solvers",
     "MetricProblem": "problem",
+    "Newton": "solvers",
     "SolveResult": "solvers",
     "SolverState": "solvers",
     "Status": "solvers",
@@ -35,6 +36,7 @@ __all__ = [
     "Dykstra",
     "History",
     "MetricProblem",
+    "Newton",
     "SolveResult",
     "SolverState",
     "Status",

@@ -10,12 +10,28 @@ if TYPE_CHECKING:
 Component = TypeVar("Component")
 
 
-def resolve(kind: str, value: object, registry: Mapping[str, type[Component]], base: Any, **settings: Any) -> Component:
-    """An instance for `value`: a name of the registry, made with the settings, or an object of the kind `base`."""
-    if isinstance(value, base) and not settings:
+def resolve(
+    kind: str,
+    value: object,
+    registry: Mapping[str, type[Component]],
+    base: Any,
+    *,
+    settings: Mapping[str, Any] | None = None,
+    also: str | None = None,
+) -> Component:
+    """An instance for `value`: a name of the registry, made with the settings, or an object of the kind `base`.
+
+    `also` is a name that the caller understands beside those of the registry, for the message.
+    """
+    if isinstance(value, base):
+        if settings:
+            raise ValueError(f"settings ({', '.join(settings)}) go with the name of a {kind}, not with an object")
         component: Component = value
         return component
     if isinstance(value, str) and value in registry:
-        return registry[value](**settings)
-    names = ", ".join(repr(name) for name in registry)
-    raise ValueError(f"{kind} must be one of {names}, or a {base.__name__} object; got {value!r}")
+        try:
+            return registry[value](**(settings or {}))
+        except TypeError as error:
+            raise ValueError(f"{kind} {value!r} does not take these settings: {error}") from None
+    names = ", ".join(repr(name) for name in (*([also] if also else []), *registry))
+    raise ValueError(f"{kind} must be one of {names}, or an object of the class {base.__name__}; got {value!r}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -11,22 +12,44 @@ FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
 
+def is_number(value: Any) -> bool:
+    """Whether `value` is a finite real number, and not a truth value."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+        return False
+    return bool(np.isfinite(float(value)))
+
+
+def is_count(value: Any) -> bool:
+    """Whether `value` is an integer >= 0, and not a truth value."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and int(value) >= 0
+
+
+def check_tolerance(tol: Any) -> None:
+    """A tolerance is a number >= 0."""
+    if not (is_number(tol) and tol >= 0):
+        raise ValueError(f"tol must be a number >= 0, got {tol!r}")
+
+
 def as_floats(name: str, value: Any) -> FloatArray:
-    """`value` as a C-contiguous float64 array with finite entries; the user's own array is never changed."""
+    """A C-contiguous float64 copy of `value`, with finite entries."""
     try:
         array = np.asarray(value)
     except ValueError as error:
         raise ValueError(f"{name} must be an array of numbers, all of one shape: {error}") from None
     if np.iscomplexobj(array):
         raise ValueError(f"{name} must be real, got {array.dtype}")
+    if value is None or array.dtype.kind not in "iufO":
+        raise ValueError(f"{name} must be an array of numbers, got {'None' if value is None else array.dtype}")
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise ValueError(f"{name} has masked entries; fill them or leave them out")
     try:
-        array = np.ascontiguousarray(array, dtype=np.float64).reshape(array.shape)
+        floats = np.array(array, dtype=np.float64, order="C")
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be an array of numbers, got dtype {array.dtype}") from None
-    if not np.isfinite(array).all():
-        where = first(~np.isfinite(array))
-        raise ValueError(f"{name}{where} is {array[tuple(where)]}: NaN and infinity are not allowed")
-    return array
+    if not np.isfinite(floats).all():
+        where = first(~np.isfinite(floats))
+        raise ValueError(f"{name}{where or ''} is {floats[tuple(where)]}: NaN and infinity are not allowed")
+    return floats
 
 
 def first(mask: npt.NDArray[np.bool_]) -> list[int]:

@@ -17,7 +17,7 @@ class Certificate:
     dual : float
         The dual objective of the repaired multipliers: a lower bound on the optimum P*.
     gap : float
-        primal - dual. P(W) - P* lies between 0 and this, up to `rounding`.
+        primal - dual. P(W) - P* lies between 0 and this, up to `rounding`; `bound` adds the two.
     relative_gap : float
         gap / max(1, |primal|).
     max_violation : float
@@ -46,6 +46,11 @@ class Certificate:
         return cls(primal, dual, gap, gap / max(1.0, abs(primal)), max_violation, tol, rounding)
 
     @property
+    def bound(self) -> float:
+        """What is proven of P(W) - P*: the gap, and what rounding may have hidden of it."""
+        return max(self.gap, 0.0) + self.rounding
+
+    @property
     def trusted(self) -> bool:
         """Whether rounding errors are too small to matter for the tolerance."""
         scale = max(1.0, abs(self.primal))
@@ -53,26 +58,35 @@ class Certificate:
 
     @property
     def solved(self) -> bool:
-        """Whether the relative gap is proven to be within the tolerance."""
-        return self.relative_gap <= self.tol and self.trusted
+        """Whether the distance to the optimum is proven to be within the tolerance, rounding included."""
+        return self.trusted and self.bound <= self.tol * max(1.0, abs(self.primal))
 
     @property
     def distance_factor(self) -> tuple[float, float]:
         """Every learned squared distance D satisfies lo D* <= D <= hi D*, D* the one of the optimal metric.
 
         P(W) - P* is at least sum(mu - log mu - 1) over the eigenvalues mu of W*^-1 W, so each of them lies between the
-        two roots of mu - log mu - 1 = gap. A gap below its own rounding error is taken to be that error.
+        two roots of mu - log mu - 1 = gap, with the rounding error added to the gap.
         """
-        return divergence_roots(max(self.gap, self.rounding))
+        return divergence_roots(self.bound)
 
     def __str__(self) -> str:
         lo, hi = self.distance_factor
         verdict = "within" if self.solved else "NOT proven within"
+        relative = self.bound / max(1.0, abs(self.primal))
         return (
-            f"objective {self.primal:.10g}, proven within {max(self.gap, self.rounding):.2g} of the optimum "
-            f"(relative gap {self.relative_gap:.2g}, {verdict} the tolerance {self.tol:.2g}); every squared distance "
-            f"is between {lo:.7g} and {hi:.7g} times that of the optimal metric"
+            f"objective {self.primal:.10g}, at most {self.bound:.1e} above the optimum (relative {relative:.1e}, "
+            f"{verdict} the tolerance {self.tol:.1e}); every squared distance is {_outwards(lo, hi)} times that of the "
+            "optimal metric"
         )
+
+
+def _outwards(lo: float, hi: float) -> str:
+    """'between lo and hi', rounded outwards to two digits of their distance from 1."""
+    digits = 2 if hi > 1.1 else 1 - math.floor(math.log10(max(hi - 1.0, 1e-15)))
+    unit = 10.0**-digits
+    below, above = max(math.floor(lo / unit) * unit, 0.0), math.ceil(hi / unit) * unit
+    return f"between {below:.{digits}f} and {above:.{digits}f}"
 
 
 def divergence_roots(gap: float) -> tuple[float, float]:

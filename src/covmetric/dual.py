@@ -58,6 +58,11 @@ class Dual:
         """The argument of the slack's conjugate for each pair."""
         return self._similar * multipliers * self._bounds / self._weights
 
+    def losses(self, multipliers: FloatArray) -> float:
+        """sum_k c_k h(t_k)."""
+        with np.errstate(all="ignore"):
+            return float(self._weights @ self._slack.conjugate(self.t(multipliers)))
+
     def point(self, multipliers: FloatArray) -> DualPoint | None:
         """The point of these multipliers, or None where they are not feasible."""
         if (multipliers < 0.0).any():
@@ -81,7 +86,9 @@ class Dual:
         while theta > 0.0:
             scaled = self._from_grams(theta * clipped, theta * t, theta * plus, theta * minus)
             if scaled is not None:
-                return point if point is not None and point.value >= scaled.value else scaled
+                best = point if point is not None and point.value >= scaled.value else scaled
+                if best.value >= 0.0:
+                    return best
             theta = 0.9 * theta if theta > 1e-9 else 0.0
         n = len(plus)
         return DualPoint(np.zeros_like(clipped), 0.0, np.eye(n), n * _EPS)
@@ -148,6 +155,8 @@ class Dual:
 
     def _shrinking_helps(self, point: DualPoint, t: FloatArray) -> bool:
         """Whether g increases noticeably towards the origin: one Newton step in the scale, S W being I - W."""
+        if point.value < 0.0:
+            return True  # the origin itself is better
         n = len(point.metric)
         shrunk = np.eye(n) - point.metric
         slope = float(np.trace(shrunk) - (self._weights * t * self._slack.xi(t)).sum())

@@ -6,16 +6,25 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from scipy.linalg import lapack
 
-from covmetric._validation import FloatArray, IntArray, as_floats, first, positive_vector, read_only, symmetric
+from covmetric._validation import (
+    FloatArray,
+    IntArray,
+    as_floats,
+    check_tolerance,
+    first,
+    positive_vector,
+    read_only,
+    symmetric,
+)
 from covmetric.certificate import Certificate
 from covmetric.dual import Dual
+from covmetric.primal import Primal, PrimalPoint
 from covmetric.slacks import Slack, get_slack
 from covmetric.sums import PairSums
 
-_EPS = float(np.finfo(np.float64).eps)
+# Overflow has its own meaning here (an infinite price, a point out of reach) and is not worth a warning.
+_quietly = np.errstate(all="ignore")
 
 
 @dataclass(frozen=True)
@@ -85,7 +94,7 @@ class MetricProblem:
         if examples.ndim != 3 or 0 in examples.shape[1:]:
             raise ValueError(f"embedded must have shape (l, n, m) with n, m >= 1; got {examples.shape}")
         index = _check_pairs(pairs, len(examples))
-        sums = PairSums(np.ascontiguousarray(np.swapaxes(examples, 1, 2)), index)
+        sums = PairSums(np.array(np.swapaxes(examples, 1, 2), order="C"), index)
         self._setup(sums, similar, bounds, weights, slack)
 
     @classmethod
@@ -113,7 +122,8 @@ class MetricProblem:
         self.bounds: FloatArray = read_only(positive_vector("bounds", bounds, K))
         self.weights: FloatArray = read_only(positive_vector("weights", weights, K))
         self.sums = PairSums(read_only(sums.rows), self.pairs)
-        self._dual = Dual(self.sums, self.similar, self.bounds, self.weights, self.slack)
+        parts = (self.sums, self.similar, self.bounds, self.weights, self.slack)
+        self._primal, self._dual = Primal(*parts), Dual(*parts)
         self._check_scale()
 
     @property
@@ -143,30 +153,52 @@ class MetricProblem:
             f"dissimilar), slack={self.slack.name!r})"
         )
 
+    @property
+    def squared_norms(self) -> FloatArray:
+        """||F_k||^2, the squared distances at W = I, shape (K,)."""
+        return self._primal.squared_norms
+
+    @_quietly
+    def squared_distances(self, W: Any) -> FloatArray:
+        """The squared distances <A_k, W> of the pairs, shape (K,)."""
+        return self._require(W).ratios * self.bounds
+
+    @_quietly
+    def slacks(self, W: Any) -> FloatArray:
+        """The best slacks xi for W, shape (K,): 1 where the bound holds, else the squared distance over the bound."""
+        s = self._require(W).ratios
+        return np.where(self._primal.active(s), s, 1.0)
+
+    @_quietly
     def primal(self, W: Any) -> float:
         """The objective P(W), with the best slack for each pair; infinite where W is not positive definite."""
-        factor = _factor(self._check_metric(W))
-        return np.inf if factor is None else self._primal(factor, self._ratios(factor))
+        point = self._primal.point(self._check_metric(W))
+        return np.inf if point is None else point.value
 
+    @_quietly
     def dual(self, multipliers: Any) -> float:
         """The dual objective g(alpha), a lower bound on the optimum; -infinity where alpha is not feasible."""
         point = self._dual.point(self._check_multipliers(multipliers))
         return -np.inf if point is None else point.value
 
+    @_quietly
     def metric(self, multipliers: Any) -> FloatArray:
         """The metric W(alpha) = (I + sum_k y_k alpha_k A_k)^-1 of feasible multipliers."""
         point = self._dual.point(self._check_multipliers(multipliers))
         if point is None:
             raise ValueError(
                 "multipliers are not dual feasible (negative, I + S not positive definite, or t beyond the slack's "
-                "domain); certify(None, multipliers) repairs them"
+                "domain); certified(None, multipliers) repairs them and has the metric of the repaired ones"
             )
         return point.metric
 
-    def slacks(self, W: Any) -> FloatArray:
-        """The best slacks xi for W, shape (K,): 1 where the bound holds, else the squared distance over the bound."""
-        s = self._ratios(self._require_factor(W))
-        return np.where(self._active(s), s, 1.0)
+    def clipped(self, multipliers: FloatArray) -> FloatArray:
+        """The multipliers, each brought into its own dual domain; not yet scaled so that I + S > 0."""
+        return self._dual.clipped(multipliers)
+
+    def dual_losses(self, multipliers: FloatArray) -> float:
+        """sum_k c_k h(t_k), the part of the dual objective that does not need I + S."""
+        return self._dual.losses(multipliers)
 
     def certify(self, W: Any = None, multipliers: Any = None, tol: float = 1e-6) -> Certificate:
         """The certificate of a metric and of multipliers, of which either may be None: it is derived from the other.
@@ -175,74 +207,33 @@ class MetricProblem:
         """
         return self.certified(W, multipliers, tol).certificate
 
+    @_quietly
     def certified(self, W: Any = None, multipliers: Any = None, tol: float = 1e-6) -> CertifiedPoint:
         """As `certify`, with the metric and the repaired multipliers that the certificate belongs to.
 
         The repair clips each multiplier to its own domain and scales all of them by the theta in (0, 1] that maximises
-        the dual; theta = 0 would give the bound 0, so the gap is finite for every positive definite W.
+        the dual; theta = 0 would give the bound 0, so the gap is finite for every positive definite W. A metric that
+        is derived from multipliers, but too ill-conditioned to be stored, is replaced by the identity.
         """
+        check_tolerance(tol)
         if W is None and multipliers is None:
             raise ValueError("W and multipliers are both None: give at least one of them")
-        factor = None if W is None else self._require_factor(W)
-        s = None if factor is None else self._ratios(factor)
         if W is None:
-            point = self._dual.repaired(self._check_multipliers(multipliers))
-            metric, factor = point.metric, _factor(point.metric)
-            if factor is None:  # only where W is so ill-conditioned that its entries do not hold it
-                nothing = Certificate.from_values(np.inf, point.value, max_violation=np.inf, tol=tol, rounding=np.inf)
-                return CertifiedPoint(metric, point.multipliers, nothing)
-            s = self._ratios(factor)
+            dual = self._dual.repaired(self._check_multipliers(multipliers))
+            primal = self._primal.point(dual.metric) or self._require(np.eye(self.n))
         else:
-            metric, factor = self._check_metric(W), self._require_factor(W)
-            s = self._ratios(factor)
-            point = self._dual.repaired(
-                self._multipliers_from(s) if multipliers is None else self._check_multipliers(multipliers)
-            )
-        violation = self.similar * (s - self.slack.xi(self._dual.t(point.multipliers)))
+            primal = self._require(W)
+            given = None if multipliers is None else self._check_multipliers(multipliers)
+            dual = self._dual.repaired(self._primal.multipliers(primal.ratios) if given is None else given)
+        violation = self.similar * (primal.ratios - self.slack.xi(self._dual.t(dual.multipliers)))
         certificate = Certificate.from_values(
-            self._primal(factor, s),
-            point.value,
+            primal.value,
+            dual.value,
             max_violation=max(0.0, float(violation.max())),
             tol=tol,
-            rounding=point.rounding + self._primal_rounding(factor, s),
+            rounding=primal.rounding + dual.rounding,
         )
-        return CertifiedPoint(metric, point.multipliers, certificate)
-
-    def _ratios(self, factor: FloatArray) -> FloatArray:
-        """s_k = <A_k, W> / b_k for W = L L^T."""
-        return self.sums.distances(factor) / self.bounds
-
-    def _active(self, s: FloatArray) -> npt.NDArray[np.bool_]:
-        """The pairs on the wrong side of their bound: the only ones that pay."""
-        return self.similar * (s - 1.0) > 0.0
-
-    def _primal(self, factor: FloatArray, s: FloatArray) -> float:
-        eigen_part = -2.0 * np.log(np.diag(factor)).sum() + (factor**2).sum() - self.n
-        active = self._active(s)
-        with np.errstate(over="ignore"):
-            losses = self.weights[active] * self.slack.divergence(s[active])
-        return float(eigen_part + losses.sum())
-
-    def _multipliers_from(self, s: FloatArray) -> FloatArray:
-        """The multipliers y (c/b) d'(s) of the active pairs, which are the optimal ones at the optimal W."""
-        active = self._active(s)
-        multipliers = np.zeros(self.n_pairs)
-        gradient = self.slack.gradient(s[active])
-        multipliers[active] = self.similar[active] * self.weights[active] / self.bounds[active] * gradient
-        return multipliers
-
-    def _primal_rounding(self, factor: FloatArray, s: FloatArray) -> float:
-        """An estimate of the rounding error of P at L L^T, from the sizes of its terms.
-
-        An entry of L^T F carries an error of eps ||L|| ||F||, which the loss passes on with the slope d'.
-        """
-        active = self._active(s)
-        s, c, b = s[active], self.weights[active], self.bounds[active]
-        spread = np.sqrt((factor**2).sum() * s / b * self._squared_norms[active])
-        with np.errstate(over="ignore"):
-            losses = c * (self.slack.divergence(s) + np.abs(self.slack.gradient(s)) * (s + 2.0 * spread))
-        sizes = 2.0 * np.abs(np.log(np.diag(factor))).sum() + (factor**2).sum() + self.n
-        return _EPS * float(sizes + losses.sum())
+        return CertifiedPoint(primal.metric, dual.multipliers, certificate)
 
     def _check_metric(self, W: Any) -> FloatArray:
         metric = as_floats("W", W)
@@ -250,13 +241,13 @@ class MetricProblem:
             raise ValueError(f"W must have shape ({self.n}, {self.n}), got {metric.shape}")
         return symmetric("W", metric)
 
-    def _require_factor(self, W: Any) -> FloatArray:
+    def _require(self, W: Any) -> PrimalPoint:
         metric = self._check_metric(W)
-        factor = _factor(metric)
-        if factor is None:
+        point = self._primal.point(metric)
+        if point is None:
             smallest = np.linalg.eigvalsh(metric)[0]
             raise ValueError(f"W must be positive definite; its smallest eigenvalue is {smallest:.3g}")
-        return factor
+        return point
 
     def _check_multipliers(self, multipliers: Any) -> FloatArray:
         array = as_floats("multipliers", multipliers)
@@ -264,30 +255,26 @@ class MetricProblem:
             raise ValueError(f"multipliers must have one entry per pair, shape ({self.n_pairs},); got {array.shape}")
         return array
 
+    @_quietly
     def _check_scale(self) -> None:
-        """No difference may be too large to square, nor cost infinitely much whatever W is."""
-        with np.errstate(over="ignore"):
-            self._squared_norms = self.sums.distances(np.eye(self.n))
-            ratios = self._squared_norms / self.bounds
-        if not np.isfinite(ratios).all():
-            k = first(~np.isfinite(ratios))[0]
+        """No pair may be too far apart to square or to price, nor cost infinitely much whatever W is."""
+        ratios = self.squared_norms / self.bounds
+        prices = self.weights * self.slack.divergence(np.where(self.squared_norms > 0.0, ratios, 1.0))
+        bad = ~(np.isfinite(ratios) & np.isfinite(prices) & (ratios * self.weights < 1e300))
+        if bad.any():
+            k = first(bad)[0]
             raise ValueError(
-                f"pair {k} {_pair(self.pairs, k)} is too far apart for its bound: its squared distance "
-                f"{self._squared_norms[k]:.3g} over {self.bounds[k]:.3g} overflows; rescale the examples"
+                f"pair {k} {_pair(self.pairs, k)} is too far from its bound: with the squared distance "
+                f"{self.squared_norms[k]:.3g}, bounds[{k}] = {self.bounds[k]:.3g} and weights[{k}] = "
+                f"{self.weights[k]:.3g} the objective overflows; rescale the examples or the bounds"
             )
-        lost = (self.similar < 0.0) & (self._squared_norms == 0.0)
+        lost = (self.similar < 0.0) & (self.squared_norms == 0.0)
         if lost.any() and np.isinf(self.slack.divergence(np.zeros(1)))[0]:
             k = first(lost)[0]
             raise ValueError(
                 f"pair {k} {_pair(self.pairs, k)} is dissimilar, but its examples are equal (F = 0): with slack "
                 f"{self.slack.name!r} it costs infinitely much; leave it out, or take slack 'l2' or 're'"
             )
-
-
-def _factor(W: FloatArray) -> FloatArray | None:
-    """The lower triangular L with W = L L^T, or None where W is not positive definite."""
-    factor, failed = lapack.dpotrf(W, lower=True, clean=True)
-    return None if failed else np.asarray(factor)
 
 
 def _pair(pairs: IntArray, k: int) -> str:
@@ -306,7 +293,7 @@ def _check_pairs(pairs: Any, n_examples: int) -> IntArray:
     if outside.any():
         where = first(outside)
         raise ValueError(f"pairs{where} is {array[tuple(where)]}: it must be in 0..{n_examples - 1}")
-    return np.ascontiguousarray(array, dtype=np.int64)
+    return np.array(array, dtype=np.int64, order="C")
 
 
 def _check_similar(similar: Any, size: int) -> FloatArray:

@@ -10,6 +10,8 @@ from covmetric._validation import FloatArray, IntArray
 
 # Bytes of one chunk of differences: a few fit into the cache of a core, and one is enough to keep BLAS busy.
 _CHUNK_BYTES = 2**21
+# The differences of all pairs are kept where they take no more than this: gathering them costs as much as a sum.
+_KEPT_BYTES = 2**25
 
 
 class PairSums:
@@ -26,23 +28,52 @@ class PairSums:
     def __init__(self, rows: FloatArray, pairs: IntArray) -> None:
         self.rows = rows
         self.pairs = pairs
+        self._kept: FloatArray | None = None
 
-    def _chunks(self, indices: IntArray) -> Iterator[tuple[IntArray, FloatArray]]:
-        """Consecutive parts of `indices` with their differences, shape (q, m, n)."""
+    def _chunks(self, indices: IntArray | None = None) -> Iterator[tuple[slice, FloatArray]]:
+        """Consecutive parts of `indices` (None: all pairs), as slices, with their differences, shape (q, m, n)."""
         _, m, n = self.rows.shape
+        count = len(self.pairs) if indices is None else len(indices)
+        if self._kept is None and 8 * len(self.pairs) * m * n <= _KEPT_BYTES:
+            i, j = self.pairs.T
+            self._kept = self.rows[i] - self.rows[j]
         size = max(1, _CHUNK_BYTES // (8 * m * n))
-        for start in range(0, len(indices), size):
-            part = indices[start : start + size]
-            i, j = self.pairs[part].T
-            yield part, self.rows[i] - self.rows[j]
+        for start in range(0, count, size):
+            part = slice(start, min(start + size, count))
+            if self._kept is not None:
+                yield part, self._kept[part if indices is None else indices[part]]
+            else:
+                i, j = (self.pairs[part] if indices is None else self.pairs[indices[part]]).T
+                yield part, self.rows[i] - self.rows[j]
+
+    def transformed(self, indices: IntArray | None, C: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
+        """Consecutive parts of `indices`, as slices, with the transformed differences (C^T F_k)^T, shape (q, m, n)."""
+        for part, F in self._chunks(indices):
+            yield part, (F.reshape(-1, F.shape[2]) @ C).reshape(F.shape)
 
     def distances(self, factor: FloatArray) -> FloatArray:
         """Squared distances ||L^T F_k||^2 of all pairs, shape (K,), in the metric L L^T given by its factor L."""
-        n = self.rows.shape[2]
         result = np.empty(len(self.pairs))
-        for part, F in self._chunks(np.arange(len(self.pairs))):
-            projected = (F.reshape(-1, n) @ factor).reshape(len(part), -1)
-            result[part] = np.einsum("kp,kp->k", projected, projected)
+        for part, G in self.transformed(None, factor):
+            result[part] = np.einsum("kan,kan->k", G, G)
+        return result
+
+    def squared_norms(self) -> FloatArray:
+        """||F_k||^2 of all pairs, shape (K,)."""
+        result = np.empty(len(self.pairs))
+        for part, F in self._chunks():
+            result[part] = np.einsum("kan,kan->k", F, F)
+        return result
+
+    def quadratic(self, E: FloatArray) -> FloatArray:
+        """<A_k, E> of all pairs, shape (K,), for a symmetric E."""
+        return self.bilinear(np.eye(len(E)), E)
+
+    def bilinear(self, factor: FloatArray, D: FloatArray) -> FloatArray:
+        """<L^T A_k L, D> of all pairs, shape (K,), for a symmetric D."""
+        result = np.empty(len(self.pairs))
+        for part, G in self.transformed(None, factor):
+            result[part] = np.einsum("kan,kan->k", (G.reshape(-1, len(D)) @ D).reshape(G.shape), G)
         return result
 
     def gram(self, weights: FloatArray, transform: FloatArray | None = None) -> FloatArray:
@@ -70,6 +101,7 @@ class PairSums:
 
     def _weighted_rows(self, weights: FloatArray) -> Iterator[FloatArray]:
         """Chunks of the rows of sqrt(w_k) F_k^T, over the pairs with a positive weight."""
-        for part, F in self._chunks(np.flatnonzero(weights > 0.0)):
-            F *= np.sqrt(weights[part])[:, None, None]
-            yield F.reshape(-1, F.shape[2])
+        chosen = np.flatnonzero(weights > 0.0)
+        roots = np.sqrt(weights[chosen])
+        for part, F in self._chunks(chosen):
+            yield (F * roots[part, None, None]).reshape(-1, F.shape[2])

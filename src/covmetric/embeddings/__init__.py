@@ -32,4 +32,4 @@ def get_embedding(phi: str | Embedding, **settings: Any) -> Embedding:
     >>> get_embedding("power", p=0.25, reg=1e-6)
     Power(reg=1e-06, p=0.25)
     """
-    return resolve("phi", phi, EMBEDDINGS, Embedding, **settings)
+    return resolve("phi", phi, EMBEDDINGS, Embedding, settings=settings)

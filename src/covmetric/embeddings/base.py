@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from covmetric._validation import FloatArray, as_floats, first, symmetric
+from covmetric._validation import FloatArray, as_floats, first, is_number, symmetric
 
 
 class Embedding(ABC):
@@ -28,11 +28,9 @@ class Embedding(ABC):
     def __init__(self, reg: float = 0.0) -> None:
         self.reg = reg
 
-    def fit(self, X: Any) -> Self:
+    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002 (scikit-learn's signature)
         """Check the training matrices and learn what the embedding needs. Returns self."""
-        matrices = self._check(X)
-        self.shape_in_ = self._core_shape(matrices)
-        self._fit(matrices)
+        self._fit_transform(X)
         return self
 
     def transform(self, X: Any) -> FloatArray:
@@ -45,15 +43,28 @@ class Embedding(ABC):
         shape = self._core_shape(matrices)
         if shape != self.shape_in_:
             raise ValueError(f"X holds examples of shape {shape}, but the embedding was fitted on {self.shape_in_}")
-        return self._transform(matrices)
+        return self._finite(self._transform(matrices))
 
-    def fit_transform(self, X: Any) -> FloatArray:
+    def fit_transform(self, X: Any, y: Any = None) -> FloatArray:  # noqa: ARG002
         """`fit`, then `transform`, on the same matrices."""
-        return self.fit(X).transform(X)
+        return self._fit_transform(X)
 
     def __repr__(self) -> str:
-        settings = ", ".join(f"{key}={value!r}" for key, value in vars(self).items() if not key.endswith("_"))
-        return f"{type(self).__name__}({settings})"
+        settings = {k: v for k, v in vars(self).items() if not (k.startswith("_") or k.endswith("_"))}
+        return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in settings.items())})"
+
+    def _fit_transform(self, X: Any) -> FloatArray:
+        matrices = self._check(X)
+        self._fit(matrices)
+        embedded = self._finite(self._transform(matrices))
+        self.shape_in_ = self._core_shape(matrices)
+        return embedded
+
+    def _finite(self, embedded: FloatArray) -> FloatArray:
+        if not np.isfinite(embedded).all():
+            where = first(~np.isfinite(embedded))[: embedded.ndim - 2]
+            raise ValueError(f"{self.name!r} of X{where or ''} overflows: rescale the matrices")
+        return embedded
 
     def _core_shape(self, X: FloatArray) -> tuple[int, ...]:
         """The shape of one example."""
@@ -62,21 +73,21 @@ class Embedding(ABC):
     def _check(self, X: Any) -> FloatArray:
         """X as symmetric float64 matrices, regularised."""
         reg = self.reg
-        if not (isinstance(reg, int | float | np.floating) and np.isfinite(reg) and reg >= 0.0):
+        if not (is_number(reg) and reg >= 0):
             raise ValueError(f"reg must be a number >= 0, got {reg!r}")
-        array = np.asarray(X)
-        single = array.dtype in (np.float32, np.float16)
-        self._eps = float(np.finfo(array.dtype if single else np.float64).eps)
+        values = as_floats("X", X)
+        dtype = np.asarray(X).dtype
+        single = dtype in (np.float32, np.float16)
+        self._eps = float(np.finfo(dtype if single else np.float64).eps)
         # Entries computed in single precision are symmetric to single precision only.
-        matrices = symmetric("X", as_floats("X", array), rtol=100.0 * self._eps if single else 1e-8)
+        matrices = symmetric("X", values, rtol=100.0 * self._eps if single else 1e-8)
         if reg > 0.0:
             mean = np.trace(matrices, axis1=-2, axis2=-1) / matrices.shape[-1]
             matrices = matrices + reg * mean[..., None, None] * np.eye(matrices.shape[-1])
         return matrices
 
-    def _fit(self, X: FloatArray) -> None:
-        """Learn from checked matrices; most embeddings have nothing to learn, but refuse what they cannot map."""
-        self._transform(X)
+    def _fit(self, X: FloatArray) -> None:  # noqa: B027 (optional)
+        """Learn from checked matrices; most embeddings have nothing to learn."""
 
     @abstractmethod
     def _transform(self, X: FloatArray) -> FloatArray:
@@ -86,9 +97,11 @@ class Embedding(ABC):
         """Raise for the first bad matrix, with its smallest eigenvalue and the remedy."""
         where = first(bad) if bad.ndim else []
         eigenvalues = np.linalg.eigvalsh(X[tuple(where)])
+        enough = max(1e-6, 10.0 * X.shape[-1] * self._eps)
+        remedy = f"set reg, for example {enough:.0e}" if self.reg < enough else f"raise reg (now {self.reg:g})"
         raise ValueError(
             f"X{where or ''} is not {needs}, as {self.name!r} needs: its smallest eigenvalue is {eigenvalues[0]:.3g}, "
-            f"its largest {eigenvalues[-1]:.3g}; set reg (now {self.reg:g}), for example 1e-6, or shrink the estimate"
+            f"its largest {eigenvalues[-1]:.3g}; {remedy}, or shrink the estimate"
         )
 
 

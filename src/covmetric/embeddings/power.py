@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from covmetric._validation import FloatArray
+from covmetric._validation import FloatArray, is_number
 from covmetric.embeddings.base import Embedding, definite, from_spectrum
 
 
@@ -34,7 +34,7 @@ class Power(Embedding):
 
     def _transform(self, X: FloatArray) -> FloatArray:
         p = self.p
-        if not (isinstance(p, int | float | np.floating) and np.isfinite(p) and p != 0.0):
+        if not (is_number(p) and p != 0):
             raise ValueError(f"p must be a number other than 0, got {p!r}")
         eigenvalues, vectors = np.linalg.eigh(X)
         if p < 0.0:
@@ -48,7 +48,8 @@ class Power(Embedding):
             if bad.any():
                 self._refuse(X, bad, "positive semi-definite")
             eigenvalues = np.maximum(eigenvalues, 0.0)
-        return from_spectrum(eigenvalues**p, vectors)
+        with np.errstate(over="ignore", invalid="ignore"):
+            return from_spectrum(eigenvalues**p, vectors)
 
 
 class SquareRoot(Power):

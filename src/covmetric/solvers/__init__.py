@@ -10,15 +10,18 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from covmetric._registry import resolve
-from covmetric._validation import FloatArray
-from covmetric.problem import MetricProblem
-from covmetric.solvers.base import Solver, StepFailed
+from covmetric._validation import check_tolerance, is_count
+from covmetric.problem import CertifiedPoint, MetricProblem
+from covmetric.solvers.base import Solver, StepFailed, StepStalled
 from covmetric.solvers.dykstra import Dykstra
+from covmetric.solvers.interrupt import deferred_interrupts
 from covmetric.solvers.loop import Callback, run
+from covmetric.solvers.newton import Newton
 from covmetric.solvers.result import History, SolveResult, SolverState, Status
 
 SOLVERS: dict[str, type[Solver[Any]]] = {
     "dykstra": Dykstra,
+    "newton": Newton,
 }
 _AUTO = "dykstra"
 
@@ -30,11 +33,13 @@ __all__ = [
     "Callback",
     "Dykstra",
     "History",
+    "Newton",
     "SolveResult",
     "Solver",
     "SolverState",
     "Status",
     "StepFailed",
+    "StepStalled",
     "solve",
 ]
 
@@ -84,26 +89,42 @@ def solve(
     """
     if not isinstance(problem, MetricProblem):
         raise ValueError(f"problem must be a MetricProblem, got {type(problem).__name__}")
-    chosen = resolve("solver", _AUTO if solver == "auto" else solver, SOLVERS, Solver)
-    if not (isinstance(tol, int | float | np.floating) and tol >= 0.0 and np.isfinite(tol)):
-        raise ValueError(f"tol must be a number >= 0, got {tol!r}")
+    chosen = _choose(solver)
+    check_tolerance(tol)
     limit = chosen.default_max_iter if max_iter is None else max_iter
-    if not isinstance(limit, int | np.integer) or isinstance(limit, bool) or limit < 0:
+    if not is_count(limit):
         raise ValueError(f"max_iter must be None or an integer >= 0, got {max_iter!r}")
+    if callback is not None and not callable(callback):
+        raise ValueError(f"callback must be None or callable, got {callback!r}")
     threads = 1 if problem.n < ONE_THREAD_BELOW else None
-    with _thread_pools().limit(limits=threads, user_api="blas"):
+    with deferred_interrupts(), np.errstate(all="ignore"), _thread_pools().limit(limits=threads, user_api="blas"):
         result = run(
             problem,
             chosen,
             tol=float(tol),
             max_iter=int(limit),
-            multipliers=_start(problem, warm_start),
-            rng=np.random.default_rng(random_state),
+            start=_start(problem, warm_start),
+            rng=_generator(random_state),
             callback=callback,
         )
-    if result.status is not Status.SOLVED and not (tol == 0.0 and result.status is Status.MAX_ITER):
-        _warn(result)
+        if result.status is not Status.SOLVED and not (tol == 0.0 and result.status is Status.MAX_ITER):
+            _warn(result)
     return result
+
+
+def _choose(solver: str | Solver[Any]) -> Solver[Any]:
+    if isinstance(solver, str) and solver == "auto":
+        solver = _AUTO
+    return resolve("solver", solver, SOLVERS, Solver, also="auto")
+
+
+def _generator(random_state: Any) -> np.random.Generator:
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"random_state must be None, an integer >= 0, a Generator or a RandomState, got {random_state!r}: {error}"
+        ) from None
 
 
 @functools.cache
@@ -112,12 +133,15 @@ def _thread_pools() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def _start(problem: MetricProblem, warm_start: Any) -> FloatArray:
-    """Feasible multipliers to start from."""
+def _start(problem: MetricProblem, warm_start: Any) -> CertifiedPoint:
+    """Feasible multipliers to start from, with their metric."""
     if warm_start is None:
-        return np.zeros(problem.n_pairs)
+        return problem.certified(None, np.zeros(problem.n_pairs))
     multipliers = warm_start.multipliers if isinstance(warm_start, SolveResult) else warm_start
-    return problem.certified(None, multipliers).multipliers
+    try:
+        return problem.certified(None, multipliers)
+    except ValueError as error:
+        raise ValueError(f"warm_start does not fit the problem: {error}") from None
 
 
 def _warn(result: SolveResult) -> None:

@@ -10,6 +10,7 @@ column-major (n, m) matrix F; the triangle called "L" by BLAS is the upper one o
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -32,8 +33,8 @@ SMALL_TRIDIAGONAL = 128
 SMALL_SOLVE = 24
 
 # The characters that BLAS takes as options, and their places in the array that holds them.
-_OPTIONS = np.frombuffer(b"LRNT", dtype=np.uint8)
-_LOWER, _RIGHT, _NORMAL, _TRANSPOSED = range(4)
+_OPTIONS = np.frombuffer(b"LRNTU", dtype=np.uint8)
+_LOWER, _RIGHT, _NORMAL, _TRANSPOSED, _UPPER = range(5)
 
 _I, _D, _C = (types.CPointer(t) for t in (types.int32, types.float64, types.uint8))
 _ROOT_RTOL = 1e-11
@@ -86,7 +87,9 @@ def compile_slack(slack: Slack) -> CompiledSlack:
     return CompiledSlack(*map(_cfunc, (slack.scalar_xi, slack.scalar_xi_prime, slack.scalar_gradient)))
 
 
+@functools.cache
 def _cfunc(function: Any) -> Any:
+    """One compiled copy for the life of the process: machine code is not given back."""
     try:
         return numba.cfunc("float64(float64)", cache=True)(function)
     except RuntimeError:
@@ -179,7 +182,7 @@ def find_root(d, e2, trace, b, c, t, limit, xi, xi_prime, gradient):
     ratio = b / c
     f1, squares = trace, _dot(d, d, d.size) + 2.0 * e2[: d.size - 1].sum()
     f2 = b * _call(xi, t)
-    if f1 == f2:
+    if abs(f1 - f2) <= _ROOT_RTOL * min(f1, f2):
         return 0.0
     upwards = f1 > f2
     far = (_call(gradient, trace / b) - t) / ratio
@@ -274,7 +277,10 @@ def _tridiagonal_lapack(T, d, e2, tau, work, ints, options):
 
 @_jit
 def _solve_loops(M, G):
-    """G <- R^-T G with M = R^T R, R lower. False if M is not positive definite."""
+    """G <- R^-T G with M = R^T R, R lower. False if M is not positive definite.
+
+    LAPACK's factor is the other one, M = R R^T; from the last row up, the loops start at zero. Either gives G^T M^-1 G.
+    """
     m, n = G.shape
     for k in range(m - 1, -1, -1):
         if not M[k, k] > 0.0:
@@ -412,13 +418,16 @@ def sweep(W, alpha, rows, pairs, y, b, c, order, xi, xi_prime, gradient, counts)
         if width > n:
             _reduce_wide(F, tau, work, ints)
         trace = _product(W, F, G, ints, reals, options)
-        if not trace >= 0.0:
-            status = BROKEN
-            break
-        if trace == 0.0 and y[k] < 0.0:
+        if not trace > 0.0:
+            if F.any():  # W is not positive definite any more
+                status = BROKEN
+                break
             # F = 0: the distance is zero whatever W is, and a dissimilar pair pays for it in full.
-            alpha[k] = -_call(gradient, 0.0) * c[k] / b[k]
-        if trace == 0.0 or (alpha[k] == 0.0 and y[k] * (trace - b[k]) <= 0.0):
+            if y[k] < 0.0:
+                alpha[k] = -_call(gradient, 0.0) * c[k] / b[k]
+            counts[1] += 1
+            continue
+        if alpha[k] == 0.0 and y[k] * (trace - b[k]) <= 0.0:
             counts[1] += 1
             continue
         _gram(F, G, M, ints, reals, options)
@@ -429,6 +438,9 @@ def sweep(W, alpha, rows, pairs, y, b, c, order, xi, xi_prime, gradient, counts)
             _tridiagonal_lapack(T, d, e2, tau, work, ints, options)
         limit = -y[k] * alpha[k]
         u = find_root(d, e2, trace, b[k], c[k], -limit * b[k] / c[k], limit, xi, xi_prime, gradient)
+        if u == 0.0:
+            counts[1] += 1
+            continue
         if not _update(W, G, M, u, ints, reals, options):
             status = BROKEN
             break
@@ -438,3 +450,38 @@ def sweep(W, alpha, rows, pairs, y, b, c, order, xi, xi_prime, gradient, counts)
         for q in range(p):
             W[p, q] = W[q, p]
     return status
+
+
+@_jit
+def half_grams(G, out):
+    """The lower triangles of G_k^T G_k by rows, off-diagonal entries times sqrt(2), so that <B, C> = <half B, half C>.
+
+    G is (q, m, n), out is (q, n (n + 1) / 2).
+    """
+    q, m, n = G.shape
+    B = np.empty((n, n))
+    ints, reals, options = np.array([n, m], np.int32), np.array([1.0, 0.0]), _OPTIONS.copy()
+    root = math.sqrt(2.0)
+    for k in range(q):
+        if n <= SMALL_SOLVE:
+            for i in range(n):
+                for j in range(i + 1):
+                    B[i, j] = 0.0
+            for a in range(m):
+                for i in range(n):
+                    f = G[k, a, i]
+                    for j in range(i + 1):
+                        B[i, j] += f * G[k, a, j]
+        else:
+            # The upper triangle of BLAS is the lower one of a row-major B.
+            _dsyrk(
+                options[_UPPER:].ctypes, options[_NORMAL:].ctypes, ints.ctypes, ints[1:].ctypes, reals.ctypes,
+                G[k].ctypes, ints.ctypes, reals[1:].ctypes, B.ctypes, ints.ctypes,
+            )  # fmt: skip
+        start = 0
+        for i in range(n):
+            row = out[k, start : start + i + 1]
+            for j in range(i):
+                row[j] = root * B[i, j]
+            row[i] = B[i, i]
+            start += i + 1

@@ -17,6 +17,10 @@ class StepFailed(ArithmeticError):
     """A step broke down in floating point and could not be retried."""
 
 
+class StepStalled(ArithmeticError):
+    """No step improves the objective any more."""
+
+
 class Solver(ABC, Generic[State]):
     """A method for MetricProblem. It never certifies itself, counts nothing and does not decide when to stop.
 
@@ -28,15 +32,15 @@ class Solver(ABC, Generic[State]):
     default_max_iter: ClassVar[int]
 
     @abstractmethod
-    def start(self, problem: MetricProblem, multipliers: FloatArray, rng: np.random.Generator) -> State:
-        """The state at feasible multipliers."""
+    def start(self, problem: MetricProblem, W: FloatArray, multipliers: FloatArray, rng: np.random.Generator) -> State:
+        """The state at feasible multipliers and their metric: zeros and the identity, or a warm start."""
 
     @abstractmethod
     def step(self, problem: MetricProblem, state: State) -> None:
         """Advance the state by one iteration, in place. Raises StepFailed."""
 
     @abstractmethod
-    def due(self, problem: MetricProblem, state: State) -> bool:
+    def due(self, problem: MetricProblem, state: State, tol: float) -> bool:
         """Whether a certificate is worth its time now. Depends on work done, not on the clock: same seed, same bits."""
 
     @abstractmethod

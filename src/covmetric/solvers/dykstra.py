@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from covmetric._validation import FloatArray, IntArray
+from covmetric._validation import FloatArray, IntArray, is_count
 from covmetric.orders import Order, get_order
 from covmetric.problem import CertifiedPoint, MetricProblem
 from covmetric.solvers.base import Solver, StepFailed
+from covmetric.solvers.interrupt import check_interrupt
 
 if TYPE_CHECKING:
     from covmetric.solvers._kernels import CompiledSlack
@@ -62,15 +63,17 @@ class Dykstra(Solver[DykstraState]):
     def __repr__(self) -> str:
         return f"Dykstra(order={self.order!r}, certify_every={self.certify_every!r})"
 
-    def start(self, problem: MetricProblem, multipliers: FloatArray, rng: np.random.Generator) -> DykstraState:
+    def start(
+        self, problem: MetricProblem, W: FloatArray, multipliers: FloatArray, rng: np.random.Generator
+    ) -> DykstraState:
         from covmetric.solvers import _kernels  # Numba takes a second to import
 
         self._order = get_order(self.order)
         every = self.certify_every
-        if every is not None and (not isinstance(every, int | np.integer) or every < 1):
+        if every is not None and not (is_count(every) and every >= 1):
             raise ValueError(f"certify_every must be None or an integer >= 1, got {every!r}")
         return DykstraState(
-            W=problem.metric(multipliers),
+            W=W.copy(),
             alpha=multipliers.copy(),
             rng=rng,
             slack=_kernels.compile_slack(problem.slack),
@@ -81,6 +84,7 @@ class Dykstra(Solver[DykstraState]):
         moved, idle = state.counts.tolist()
         per_call = max(1, int(_FLOPS_PER_CALL / (10 * problem.n**2 * problem.m)))
         for start in range(0, len(order), per_call):
+            check_interrupt()
             self._sweep(problem, state, order[start : start + per_call])
         state.epochs_since_certificate += 1
         moved_now, idle_now = state.counts.tolist()
@@ -90,6 +94,7 @@ class Dykstra(Solver[DykstraState]):
         """Visit the pairs; after a breakdown rebuild W from the multipliers and go on where it happened."""
         from covmetric.solvers import _kernels
 
+        fresh = False
         while len(order):
             before = sum(state.counts.tolist())
             status = _kernels.sweep(
@@ -100,20 +105,21 @@ class Dykstra(Solver[DykstraState]):
             state.visits += done
             if status == _kernels.DONE:
                 return
-            if done == 0:
+            if done == 0 and fresh:
                 raise StepFailed
             order = order[done:]
             self._rebuild(problem, state)
+            fresh = True
 
     def _rebuild(self, problem: MetricProblem, state: DykstraState) -> None:
         try:
-            state.W = problem.metric(state.alpha)
+            state.W = problem.metric(state.alpha).copy()
         except ValueError:
             # Rounding has carried the multipliers just out of the dual domain.
             point = problem.certified(None, state.alpha)
             state.W, state.alpha = point.W.copy(), point.multipliers.copy()
 
-    def due(self, problem: MetricProblem, state: DykstraState) -> bool:
+    def due(self, problem: MetricProblem, state: DykstraState, tol: float) -> bool:
         if self.certify_every is not None:
             return state.epochs_since_certificate >= self.certify_every
         return state.work_since_certificate >= 4.0 * _certificate_seconds(problem)

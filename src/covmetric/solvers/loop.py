@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
 
-from covmetric._validation import FloatArray
 from covmetric.certificate import Certificate
 from covmetric.problem import CertifiedPoint, MetricProblem
-from covmetric.solvers.base import Solver, State, StepFailed
+from covmetric.solvers.base import Solver, State, StepFailed, StepStalled
+from covmetric.solvers.interrupt import check_interrupt
 from covmetric.solvers.result import History, SolveResult, SolverState, Status
 
 # A gap that has not shrunk by a thousandth over this many certificates has stalled.
@@ -69,92 +69,115 @@ def run(
     *,
     tol: float,
     max_iter: int,
-    multipliers: FloatArray,
+    start: CertifiedPoint,
     rng: np.random.Generator,
     callback: Callback | None,
 ) -> SolveResult:
     """Iterate until the certified gap meets the tolerance, or something else ends the solve."""
-    started = time.perf_counter()
-    record = _Record(tol)
-    state = solver.start(problem, multipliers, rng)
-    n_iter = 0
-    status = None
-    try:
-        status = _certify(problem, solver, state, record, n_iter, started, callback)
-        while status is None:
-            if n_iter >= max_iter:
-                status = Status.MAX_ITER
-                break
-            solver.step(problem, state)
-            n_iter += 1
-            if n_iter == max_iter or solver.due(problem, state):
-                status = _certify(problem, solver, state, record, n_iter, started, callback)
-    except KeyboardInterrupt:
-        status = Status.INTERRUPTED
-    except StepFailed:
-        status = Status.NUMERICAL_ERROR
-    if not record.rows or record.rows[-1][0] != n_iter or status is Status.INTERRUPTED:
-        # Ended between two certificates: what was reached since the last one is not lost.
-        _observe(problem, solver, state, record, n_iter, started)
-    return _finish(problem, record, status, n_iter, started)
+    return _Run(problem, solver, tol, max_iter, callback).result(start, rng)
 
 
-def _observe(
-    problem: MetricProblem, solver: Solver[State], state: State, record: _Record, n_iter: int, started: float
-) -> CertifiedPoint:
-    W, multipliers = solver.candidate(state)
-    point = problem.certified(W, multipliers, record.tol)
-    record.add(n_iter, solver.projections(state), time.perf_counter() - started, point)
-    return point
+class _Run(Generic[State]):
+    """One solve."""
 
+    def __init__(
+        self, problem: MetricProblem, solver: Solver[State], tol: float, max_iter: int, callback: Callback | None
+    ) -> None:
+        self.problem = problem
+        self.solver = solver
+        self.max_iter = max_iter
+        self.callback = callback
+        self.record = _Record(tol)
+        self.started = time.perf_counter()
+        self.n_iter = 0
 
-def _certify(
-    problem: MetricProblem,
-    solver: Solver[State],
-    state: State,
-    record: _Record,
-    n_iter: int,
-    started: float,
-    callback: Callback | None,
-) -> Status | None:
-    """Certify the current point; a status if this ends the solve."""
-    point = _observe(problem, solver, state, record, n_iter, started)
-    if callback is not None:
-        seconds = time.perf_counter() - started
-        seen = SolverState(
-            n_iter, solver.projections(state), seconds, point.W.copy(), point.multipliers.copy(), point.certificate
-        )
-        if callback(seen) is True:
-            return Status.INTERRUPTED
-    if record.tol > 0.0:
-        best = record.best()
-        if best.relative_gap <= record.tol:
-            # Rounding that spoils the proof will not get better by iterating.
-            return Status.SOLVED if best.trusted else Status.NUMERICAL_ERROR
-        if record.stalled():
-            return Status.STALLED
-    solver.resume(problem, state, point)
-    return None
-
-
-def _finish(problem: MetricProblem, record: _Record, status: Status, n_iter: int, started: float) -> SolveResult:
-    """The best metric and multipliers, with a certificate computed anew for just these two."""
-    assert record.best_W is not None and record.best_multipliers is not None
-    W = record.best_W.W
-    point = problem.certified(W, record.best_multipliers.multipliers, record.tol)
-    certificate = point.certificate
-    if record.tol > 0.0:
-        unproven = status is Status.SOLVED and not certificate.solved
-        spoilt = status in (Status.MAX_ITER, Status.STALLED) and not certificate.trusted
-        if unproven or spoilt:
+    def result(self, start: CertifiedPoint, rng: np.random.Generator) -> SolveResult:
+        state = self.solver.start(self.problem, start.W, start.multipliers, rng)
+        try:
+            status = self.iterate(state)
+        except KeyboardInterrupt:
+            status = Status.INTERRUPTED
+            self.observe(state)
+        except StepStalled:
+            status = Status.STALLED
+            self.observe(state)
+        except StepFailed:
             status = Status.NUMERICAL_ERROR
-    return SolveResult(
-        W=W,
-        multipliers=point.multipliers,
-        slacks=problem.slacks(W),
-        status=status,
-        certificate=certificate,
-        history=record.history(),
-        n_iter=n_iter,
-        seconds=time.perf_counter() - started,
-    )
+            self.observe(state)
+        return self.finish(status)
+
+    def iterate(self, state: State) -> Status:
+        """Step and certify until there is a status."""
+        status = self.certify(state)
+        while status is None:
+            if self.n_iter >= self.max_iter:
+                return Status.MAX_ITER
+            self.solver.step(self.problem, state)
+            self.n_iter += 1
+            check_interrupt()
+            if self.n_iter == self.max_iter or self.solver.due(self.problem, state, self.record.tol):
+                status = self.certify(state)
+        return status
+
+    def observe(self, state: State) -> CertifiedPoint:
+        """Certify the current point, and keep it if it is the best."""
+        W, multipliers = self.solver.candidate(state)
+        point = self.problem.certified(W, multipliers, self.record.tol)
+        seconds = time.perf_counter() - self.started
+        self.record.add(self.n_iter, self.solver.projections(state), seconds, point)
+        return point
+
+    def certify(self, state: State) -> Status | None:
+        """Observe, and tell the callback; a status if this ends the solve."""
+        point = self.observe(state)
+        stop = self.callback is not None and self.tell(self.callback, state, point)
+        if self.record.tol > 0.0:
+            best = self.record.best()
+            if best.solved:
+                return Status.SOLVED
+            if best.relative_gap <= self.record.tol and not best.trusted:
+                return Status.NUMERICAL_ERROR  # rounding that spoils the proof will not get better by iterating
+            if self.record.stalled():
+                return Status.STALLED
+        if stop:
+            return Status.INTERRUPTED
+        check_interrupt()
+        self.solver.resume(self.problem, state, point)
+        return None
+
+    def tell(self, callback: Callback, state: State, point: CertifiedPoint) -> bool:
+        """Whether the callback wants to stop. It gets copies."""
+        seen = SolverState(
+            self.n_iter,
+            self.solver.projections(state),
+            time.perf_counter() - self.started,
+            point.W.copy(),
+            point.multipliers.copy(),
+            point.certificate,
+        )
+        answer = callback(seen)
+        return isinstance(answer, bool | np.bool_) and bool(answer)
+
+    def finish(self, status: Status) -> SolveResult:
+        """The best metric and multipliers, with the certificate of just these two."""
+        record = self.record
+        assert record.best_W is not None and record.best_multipliers is not None
+        point = record.best_W
+        if record.best_multipliers is not point:
+            point = self.problem.certified(point.W, record.best_multipliers.multipliers, record.tol)
+        certificate = point.certificate
+        if record.tol > 0.0:
+            unproven = status is Status.SOLVED and not certificate.solved
+            spoilt = status in (Status.MAX_ITER, Status.STALLED) and not certificate.trusted
+            if unproven or spoilt:
+                status = Status.NUMERICAL_ERROR
+        return SolveResult(
+            W=point.W,
+            multipliers=point.multipliers,
+            slacks=self.problem.slacks(point.W),
+            status=status,
+            certificate=certificate,
+            history=record.history(),
+            n_iter=self.n_iter,
+            seconds=time.perf_counter() - self.started,
+        )

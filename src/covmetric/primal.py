@@ -1,0 +1,150 @@
+"""Points of the primal problem: the objective of a metric as it is stored, with the rounding error of the objective."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import lapack, solve_triangular
+
+from covmetric._validation import FloatArray
+from covmetric.slacks import Slack
+from covmetric.sums import PairSums
+
+_EPS = float(np.finfo(np.float64).eps)
+# An error above this, relative to the objective, is worth the correction for the rounding of the factor.
+_ACCURATE_BELOW = 1e-11
+# Slices of this many parts of a factor hold all its bits.
+_SLICES = 4
+
+
+@dataclass(frozen=True)
+class PrimalPoint:
+    """A positive definite metric W, with what follows from it.
+
+    Attributes
+    ----------
+    metric : array, shape (n, n)
+    value : float
+        P(W), with the best slack for each pair.
+    ratios : array, shape (K,)
+        s_k = <A_k, W> / b_k, squared distances in units of their bounds.
+    rounding : float
+        An estimate of the rounding error of the value.
+    """
+
+    metric: FloatArray
+    value: float
+    ratios: FloatArray
+    rounding: float
+
+
+class Primal:
+    """The reduced primal P(W) = -log det W + tr W - n + sum over the active pairs of c_k d(s_k)."""
+
+    def __init__(
+        self, sums: PairSums, similar: FloatArray, bounds: FloatArray, weights: FloatArray, slack: Slack
+    ) -> None:
+        self._sums = sums
+        self._similar = similar
+        self._bounds = bounds
+        self._weights = weights
+        self._slack = slack
+        with np.errstate(over="ignore"):
+            self.squared_norms = sums.squared_norms()
+
+    def active(self, s: FloatArray) -> npt.NDArray[np.bool_]:
+        """The pairs on the wrong side of their bound: the only ones that pay."""
+        return self._similar * (s - 1.0) > 0.0
+
+    def multipliers(self, s: FloatArray) -> FloatArray:
+        """y (c/b) d'(s) on the active pairs: the optimal multipliers, at the optimal W."""
+        active = self.active(s)
+        multipliers = np.zeros(len(s))
+        gradient = self._slack.gradient(s[active])
+        multipliers[active] = self._similar[active] * self._weights[active] / self._bounds[active] * gradient
+        return multipliers
+
+    def point(self, W: FloatArray) -> PrimalPoint | None:
+        """The point of a symmetric W, or None where W is not positive definite."""
+        factor, failed = lapack.dpotrf(W, lower=True, clean=True)
+        if failed:
+            return None
+        s = self._sums.distances(factor) / self._bounds
+        logdet = 2.0 * float(np.log(np.diag(factor)).sum())
+        # The factor is that of W + E, |E_ij| <= eps w_i w_j.
+        w = np.sqrt(np.diag(W))
+        inverse = solve_triangular(factor, np.eye(len(W)), lower=True)
+        trace = float(np.trace(W))
+        shift = _EPS * trace * self.squared_norms / self._bounds
+        error = _EPS * float(((np.abs(inverse) @ w) ** 2).sum()) + self._loss_error(s, shift)
+        value = self._value(logdet, trace, s)
+        if error > _ACCURATE_BELOW * max(1.0, abs(value)):
+            return self._accurate(W, factor, inverse, logdet, s)
+        return PrimalPoint(W, value, s, error + self._summation_error(logdet, trace, s))
+
+    def _accurate(
+        self, W: FloatArray, factor: FloatArray, inverse: FloatArray, logdet: float, s: FloatArray
+    ) -> PrimalPoint | None:
+        """The point of an ill-conditioned W: E = W - L L^T is computed without rounding, and P is corrected for it."""
+        E = residual(W, factor)
+        X = inverse @ E @ inverse.T
+        spectrum = np.linalg.eigvalsh(X)
+        if not (np.isfinite(spectrum).all() and spectrum[0] > -0.5):
+            return None
+        logdet += float(np.log1p(spectrum).sum())
+        s = np.maximum(s + self._sums.quadratic(E) / self._bounds, 0.0)
+        trace = float(np.trace(W))
+        # What is left: the rounding of the entries of L^T F, of F^T E F, and of X.
+        norms = self.squared_norms / self._bounds
+        noise = _EPS * np.sqrt(trace * norms)
+        shift = 2.0 * noise * np.sqrt(s) + noise**2
+        condition = float(np.sqrt((factor**2).sum() * (inverse**2).sum()))
+        error = _EPS * condition * float(np.abs(spectrum).sum()) + self._loss_error(s, shift)
+        return PrimalPoint(W, self._value(logdet, trace, s), s, error + self._summation_error(logdet, trace, s))
+
+    def _value(self, logdet: float, trace: float, s: FloatArray) -> float:
+        active = self.active(s)
+        losses = self._weights[active] @ self._slack.divergence(s[active])
+        return float(trace - logdet - len(self._sums.rows[0, 0]) + losses)
+
+    def _loss_error(self, s: FloatArray, shift: FloatArray) -> float:
+        """What the losses make of errors `shift` in s, to second order."""
+        active = self.active(s) & (shift > 0.0)
+        s, shift, c = s[active], shift[active], self._weights[active]
+        return float(c @ (np.abs(self._slack.gradient(s)) * shift + self._slack.curvature(s) * shift**2))
+
+    def _summation_error(self, logdet: float, trace: float, s: FloatArray) -> float:
+        """From the sizes of the terms of P, whose digits are the last to be rounded."""
+        active = self.active(s)
+        s, c = s[active], self._weights[active]
+        losses = c @ (self._slack.divergence(s) + np.abs(self._slack.gradient(s)) * s)
+        return _EPS * float(abs(logdet) + trace + len(self._sums.rows[0, 0]) + losses)
+
+
+def residual(W: FloatArray, factor: FloatArray) -> FloatArray:
+    """W - L L^T to twice the working precision.
+
+    The rows of L are cut into slices of so few bits that the products of two slices are exact (Ozaki et al., Numerical
+    Algorithms 59, 2012); what is left is a sum of exact matrices, with the error of each addition kept.
+    """
+    n = len(W)
+    bits = (53 - int(np.ceil(np.log2(n + 1)))) // 2
+    slices = []
+    rest = factor.copy()
+    for _ in range(_SLICES):
+        largest = np.abs(rest).max(axis=1, keepdims=True)
+        anchor = np.ldexp(1.0, np.frexp(largest)[1] + 53 - bits)
+        head = (rest + anchor) - anchor
+        slices.append(head)
+        rest = rest - head
+    total, error = W.copy(), np.zeros_like(W)
+    for i, a in enumerate(slices):
+        for b in slices[: _SLICES - i]:
+            product = -(a @ b.T)
+            new = total + product
+            back = new - total
+            error += (total - (new - back)) + (product - back)
+            total = new
+    return total + error

@@ -1,0 +1,182 @@
+"""The linear system of a Newton step, (I + sum_k h_k vec(B_k) vec(B_k)^T) x = r, in the cheapest of three ways."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from scipy.linalg import lapack
+
+from covmetric._validation import FloatArray, IntArray
+from covmetric.problem import MetricProblem
+from covmetric.solvers.base import StepFailed
+
+_CG_MAX_STEPS = 1000
+
+
+class HalfVectors:
+    """Symmetric n x n matrices as vectors of p = n(n+1)/2 entries, with the same inner product."""
+
+    def __init__(self, n: int) -> None:
+        self.n = n
+        rows, columns = np.tril_indices(n)
+        self._flat = rows * n + columns
+        self._flat_transposed = columns * n + rows
+        self._scale = np.where(rows == columns, 1.0, np.sqrt(2.0))
+        self.size = len(rows)
+
+    def pack(self, matrix: FloatArray) -> FloatArray:
+        """The vector of a symmetric matrix."""
+        packed: FloatArray = matrix.ravel()[self._flat] * self._scale
+        return packed
+
+    def unpack(self, vector: FloatArray) -> FloatArray:
+        """The symmetric matrix of a vector."""
+        matrix = np.empty(self.n * self.n)
+        entries = vector / self._scale
+        matrix[self._flat] = entries
+        matrix[self._flat_transposed] = entries
+        return matrix.reshape(self.n, self.n)
+
+
+class System(ABC):
+    """The system of one step. `force` is sum_k forces_k vec(B_k), gathered on the way."""
+
+    force: FloatArray
+
+    @abstractmethod
+    def solve(self, r: FloatArray) -> FloatArray:
+        """x with (I + sum_k h_k vec(B_k) vec(B_k)^T) x = r."""
+
+
+class DenseSystem(System):
+    """The p x p matrix, summed up by chunks of pairs."""
+
+    def __init__(
+        self,
+        problem: MetricProblem,
+        C: FloatArray,
+        active: IntArray,
+        forces: FloatArray,
+        springs: FloatArray,
+        half: HalfVectors,
+    ) -> None:
+        self.force = np.zeros(half.size)
+        self._matrix = np.eye(half.size)
+        roots = np.sqrt(springs)
+        for part, V in half_vectors(problem, C, active, half):
+            self.force += forces[part] @ V
+            V *= roots[part, None]
+            self._matrix += V.T @ V
+
+    def solve(self, r: FloatArray) -> FloatArray:
+        _, x, failed = lapack.dposv(self._matrix, r)
+        if failed:
+            raise StepFailed
+        return np.asarray(x)
+
+
+class PairSystem(System):
+    """The (active pairs) x (active pairs) matrix of Woodbury's identity."""
+
+    def __init__(
+        self,
+        problem: MetricProblem,
+        C: FloatArray,
+        active: IntArray,
+        forces: FloatArray,
+        springs: FloatArray,
+        half: HalfVectors,
+    ) -> None:
+        self._V = np.empty((len(active), half.size))
+        for part, V in half_vectors(problem, C, active, half):
+            self._V[part] = V
+        self.force = forces @ self._V
+        self._V *= np.sqrt(springs)[:, None]
+
+    def solve(self, r: FloatArray) -> FloatArray:
+        V = self._V
+        if len(V) == 0:
+            return r.copy()
+        matrix = V @ V.T
+        matrix.flat[:: len(V) + 1] += 1.0
+        _, x, failed = lapack.dposv(matrix, V @ r)
+        if failed:
+            raise StepFailed
+        return np.asarray(r - x @ V)
+
+
+class IterativeSystem(System):
+    """Conjugate gradients: no matrix at all, two passes over the active pairs per iteration."""
+
+    def __init__(
+        self,
+        problem: MetricProblem,
+        C: FloatArray,
+        active: IntArray,
+        forces: FloatArray,
+        springs: FloatArray,
+        half: HalfVectors,
+    ) -> None:
+        self._problem, self._C, self._active, self._springs, self._half = problem, C, active, springs, half
+        weights = np.zeros(problem.n_pairs)
+        weights[active] = forces
+        sums = problem.sums
+        self.force = half.pack(sums.gram(weights, transform=C) - sums.gram(-weights, transform=C))
+
+    def _apply(self, x: FloatArray) -> FloatArray:
+        X = self._half.unpack(x)
+        n = self._half.n
+        total = np.zeros((n, n))
+        for part, G in self._problem.sums.transformed(self._active, self._C):
+            flat = G.reshape(-1, n)
+            pulls = self._springs[part] * np.einsum("kan,kan->k", (flat @ X).reshape(G.shape), G)
+            total += (G * pulls[:, None, None]).reshape(-1, n).T @ flat
+        return x + self._half.pack(total)
+
+    def solve(self, r: FloatArray) -> FloatArray:
+        x, residual = np.zeros_like(r), r.copy()
+        direction, norm2 = residual.copy(), float(r @ r)
+        # Inexact Newton: a share of the gradient that shrinks with it keeps the convergence superlinear.
+        target = norm2 * min(1e-2, norm2) ** 2
+        for _ in range(_CG_MAX_STEPS):
+            if norm2 <= target:
+                break
+            image = self._apply(direction)
+            step = norm2 / float(direction @ image)
+            x += step * direction
+            residual -= step * image
+            new = float(residual @ residual)
+            direction = residual + new / norm2 * direction
+            norm2 = new
+        return x
+
+
+def half_vectors(problem: MetricProblem, C: FloatArray, active: IntArray, half: HalfVectors):  # type: ignore[no-untyped-def]
+    """Chunks of the active pairs, as slices into `active`, with the half vectors of their B_k."""
+    from covmetric.solvers._kernels import half_grams  # Numba takes a second to import
+
+    for part, G in problem.sums.transformed(active, C):
+        V = np.empty((len(G), half.size))
+        half_grams(G, V)
+        yield part, V
+
+
+def choose_system(
+    problem: MetricProblem,
+    C: FloatArray,
+    active: IntArray,
+    forces: FloatArray,
+    springs: FloatArray,
+    half: HalfVectors,
+    memory: float,
+) -> System:
+    """The system with the fewest dimensions that fits the memory."""
+    p, a = half.size, len(active)
+    kinds: list[tuple[float, type[System]]] = []
+    if 8.0 * p * p <= memory:
+        kinds.append((a * p * p + p**3 / 3.0, DenseSystem))
+    if 8.0 * a * (p + a) <= memory:
+        kinds.append((a * a * p + a**3 / 3.0, PairSystem))
+    kind = min(kinds, key=lambda entry: entry[0])[1] if kinds else IterativeSystem
+    return kind(problem, C, active, forces, springs, half)  # type: ignore[call-arg]

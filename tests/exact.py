@@ -1,0 +1,67 @@
+"""The gap in exact rational arithmetic, with logarithms to 60 digits."""
+
+from __future__ import annotations
+
+from decimal import Decimal, localcontext
+from fractions import Fraction
+
+DIGITS = 60
+DIVERGENCE = {
+    "is": lambda s: s - s.ln() - 1,
+    "l2": lambda s: (s - 1) ** 2 / 2,
+    "re": lambda s: s * s.ln() - s + 1 if s > 0 else Decimal(1),
+}
+CONJUGATE = {
+    "is": lambda t: (1 - t).ln(),
+    "l2": lambda t: -t - t**2 / 2 if t > -1 else Decimal("0.5"),
+    "re": lambda t: 1 - t.exp(),
+}
+
+
+def exact(array):
+    return [[Fraction(float(x)) for x in row] for row in array]
+
+
+def decimal(fraction):
+    return Decimal(fraction.numerator) / Decimal(fraction.denominator)
+
+
+def logdet(matrix):
+    """By Gaussian elimination; the matrix has to be positive definite."""
+    matrix, total = [row[:] for row in matrix], Decimal(0)
+    for k in range(len(matrix)):
+        pivot = matrix[k][k]
+        assert pivot > 0, "not positive definite"
+        total += decimal(pivot).ln()
+        for i in range(k + 1, len(matrix)):
+            factor = matrix[i][k] / pivot
+            matrix[i] = [a - factor * b for a, b in zip(matrix[i], matrix[k], strict=True)]
+    return total
+
+
+def exact_gap(problem, result):
+    """P(W) - g(alpha) of the entries of W and alpha as they are stored."""
+    with localcontext() as context:
+        context.prec = DIGITS
+        return float(_gap(problem, result))
+
+
+def _gap(problem, result):
+    n, slack = problem.n, problem.slack.name
+    W = exact(result.W)
+    primal = -logdet(W) + decimal(sum(W[i][i] for i in range(n))) - n
+    dual, H = Decimal(0), [[Fraction(int(i == j)) for j in range(n)] for i in range(n)]
+    X = [exact(x) for x in problem.embedded]
+    for k, (i, j) in enumerate(problem.pairs):
+        F = [[a - b for a, b in zip(r, s, strict=True)] for r, s in zip(X[i], X[j], strict=True)]
+        A = [[sum(a * b for a, b in zip(r, s, strict=True)) for s in F] for r in F]
+        y = int(problem.similar[k])
+        b, c, alpha = (Fraction(float(v[k])) for v in (problem.bounds, problem.weights, result.multipliers))
+        s = decimal(sum(A[p][q] * W[p][q] for p in range(n) for q in range(n)) / b)
+        if y * (s - 1) > 0:
+            primal += decimal(c) * DIVERGENCE[slack](s)
+        dual += decimal(c) * CONJUGATE[slack](decimal(y * alpha * b / c))
+        for p in range(n):
+            for q in range(n):
+                H[p][q] += y * alpha * A[p][q]
+    return primal - dual - logdet(H)
