@@ -93,12 +93,10 @@ class ConvergenceTable:
         return rows
 
     def gap_after(self, n: int, lam: float, order: str, epoch: int) -> float | None:
-        """The median relative gap after an epoch; a run that ended before counts with its last one."""
-        last: dict[int, float] = {}
-        for p in self.points:
-            if (p.n, p.lam, p.order) == (n, lam, order) and p.epoch <= epoch:
-                last[p.seed] = p.relative_gap
-        return median(last.values()) if last else None
+        """The median relative gap after an epoch; a run that ended before counts with its last one. None: all have."""
+        runs = [p for p in self.points if (p.n, p.lam, p.order) == (n, lam, order)]
+        last = {p.seed: p.relative_gap for p in runs if p.epoch <= epoch}
+        return median(last.values()) if any(p.epoch >= epoch for p in runs) else None
 
     def write_csv(self, file: TextIO) -> None:
         """All points as CSV."""
@@ -186,7 +184,8 @@ _EPOCHS_SHOWN = (1, 3, 10, 30, 100, 300)
 def print_table(table: ConvergenceTable, seeds: int) -> None:
     """The summary as text, with the certified gap along the way."""
     print(f"Median over {seeds} seeds. Epochs, projections and seconds to a relative gap of {table.tol:g}, certified;")
-    print("then the certified relative gap after so many epochs. One epoch is K projections onto a half-space.\n")
+    print("then the certified relative gap after so many epochs (blank once a run has ended).")
+    print("One epoch is K projections onto a half-space; seconds include a certificate per epoch.\n")
     gaps = "".join(f"{'ep. ' + str(e):>9}" for e in _EPOCHS_SHOWN)
     print(f"{'n':>4} {'lambda':>8} {'order':>7} {'epochs':>7} {'project.':>9} {'seconds':>8} {gaps}")
     for row in table.summary():
@@ -200,19 +199,35 @@ def print_table(table: ConvergenceTable, seeds: int) -> None:
     print(f"\nThe last run: {table.last}")
 
 
+def _positive(text: str) -> float:
+    value = float(text)
+    if not 0.0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not positive")
+    return value
+
+
+def _positive_int(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not at least 1")
+    return value
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """The experiment as a command."""
     parser = argparse.ArgumentParser(description="The paper's convergence experiment (section 4.1).")
-    parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES), metavar="N")
-    parser.add_argument("--lambdas", type=float, nargs="+", default=list(LAMBDAS), metavar="LAMBDA")
+    parser.add_argument("--sizes", type=_positive_int, nargs="+", default=list(SIZES), metavar="N")
+    parser.add_argument("--lambdas", type=_positive, nargs="+", default=list(LAMBDAS), metavar="LAMBDA")
     parser.add_argument("--orders", nargs="+", default=list(ORDERS), choices=list(ORDERS))
     parser.add_argument("--slack", default="is", choices=list(SLACKS))
-    parser.add_argument("--seeds", type=int, default=5, help="problems per setting (default 5)")
+    parser.add_argument("--seeds", type=_positive_int, default=5, help="problems per setting (default 5)")
     parser.add_argument("--tol", type=float, default=1e-6, help="relative gap to reach (default 1e-6)")
-    parser.add_argument("--max-epochs", type=int, default=2000, help="give up after so many (default 2000)")
+    parser.add_argument("--max-epochs", type=_positive_int, default=2000, help="give up after so many (default 2000)")
     parser.add_argument("--json", action="store_true", help="print the summary as JSON")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write every point to this file")
     options = parser.parse_args(arguments)
+    if options.csv and not options.csv.parent.is_dir():
+        parser.error(f"--csv: there is no folder {options.csv.parent}")
     table = convergence(
         options.sizes,
         options.lambdas,

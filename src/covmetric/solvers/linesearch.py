@@ -22,6 +22,8 @@ class Ray:
 
     Attributes
     ----------
+    weights : array, shape (K,)
+        Those of the problem, or a share of them on the way there.
     s, ds : array, shape (K,)
         Squared distances over bounds at t = 0, and their rates.
     eigenvalues : array, shape (n,)
@@ -33,6 +35,7 @@ class Ray:
     """
 
     problem: MetricProblem
+    weights: FloatArray
     s: FloatArray
     ds: FloatArray
     eigenvalues: FloatArray
@@ -50,7 +53,7 @@ class Ray:
         stretch = 1.0 + t * self.eigenvalues
         s = self.s + t * self.ds
         active = problem.similar * (s - 1.0) > 0.0
-        s, c = s[active], problem.weights[active]
+        s, c = s[active], self.weights[active]
         with np.errstate(all="ignore"):
             value = self.regulariser - np.log(stretch).sum() + t * self.trace_rate + c @ slack.divergence(s)
             slope = self.trace_rate - (self.eigenvalues / stretch).sum() + (c * self.ds[active]) @ slack.gradient(s)

@@ -122,7 +122,10 @@ class _Run(Generic[State]):
     def observe(self, state: State) -> CertifiedPoint:
         """Certify the current point, and keep it if it is the best."""
         W, multipliers = self.solver.candidate(state)
-        point = self.problem.certified(W, multipliers, self.record.tol)
+        try:
+            point = self.problem.certified(W, multipliers, self.record.tol)
+        except ValueError:  # W is too ill-conditioned to be stored
+            point = self.problem.certified(None, multipliers, self.record.tol)
         seconds = time.perf_counter() - self.started
         self.record.add(self.n_iter, self.solver.projections(state), seconds, point)
         return point

@@ -5,17 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import lapack
+from scipy.linalg import lapack, solve_triangular
 from scipy.optimize import brentq
 
 from covmetric._validation import FloatArray, IntArray, is_number
 from covmetric.problem import CertifiedPoint, MetricProblem
 from covmetric.solvers.base import Solver, StepFailed, StepStalled
+from covmetric.solvers.interrupt import check_interrupt
 from covmetric.solvers.linesearch import Ray, search
 from covmetric.solvers.system import HalfVectors, choose_system
 
 # A certificate after so many steps, even where the solver's own estimate of the gap is still large.
 _CERTIFY_AT_LEAST_EVERY = 5
+# Steps that stretch W by more than this are tried in the inverse of W, too.
+_LONG = 0.5
+# The path: stiffness to begin with, and the squared Newton decrement that counts as centred.
+_STIFF, _CENTRED = 1e4, 0.1
+# A step lowers P by a constant, more or less, until the iterate is centred: after so many steps the path is too steep.
+_PATIENCE = 12
 
 
 @dataclass
@@ -28,6 +35,9 @@ class NewtonState:
     multipliers: FloatArray
     dual: float
     half: HalfVectors
+    share: float
+    growth: float = 30.0
+    steps_at_share: int = 0
     steps_since_certificate: int = 0
 
 
@@ -74,12 +84,13 @@ class Newton(Solver[NewtonState]):
         else:
             C = np.sqrt(_best_multiple(problem)) * np.eye(problem.n)
         s = problem.sums.distances(C) / problem.bounds
-        return NewtonState(C, s, np.inf, multipliers, -np.inf, HalfVectors(problem.n))
+        return NewtonState(C, s, np.inf, multipliers, -np.inf, HalfVectors(problem.n), _first_share(problem, s))
 
     def step(self, problem: MetricProblem, state: NewtonState) -> None:
         C, s, half, slack = state.C, state.s, state.half, problem.slack
+        weights = state.share * problem.weights
         active = np.flatnonzero(problem.similar * (s - 1.0) > 0.0)
-        sa, b, c = s[active], problem.bounds[active], problem.weights[active]
+        sa, b, c = s[active], problem.bounds[active], weights[active]
         forces, springs = c / b * slack.gradient(sa), c / (b * b) * slack.curvature(sa)
         system = choose_system(problem, C, active, forces, springs, half, self.memory)
         gradient = half.pack(C.T @ C - np.eye(problem.n)) + system.force
@@ -87,22 +98,70 @@ class Newton(Solver[NewtonState]):
         Delta = half.unpack(x)
         if not np.isfinite(Delta).all():
             raise StepFailed
+        check_interrupt()
         ds = problem.sums.bilinear(C, Delta) / problem.bounds
         logdet, trace = 2.0 * float(np.log(np.diag(C)).sum()), float((C * C).sum())
         spectrum = np.asarray(np.linalg.eigvalsh(Delta), dtype=np.float64)
-        ray = Ray(problem, s, ds, spectrum, trace - logdet - problem.n, float(((C @ Delta) * C).sum()))
-        start = ray.at(0.0)
-        self._look_at_dual(problem, state, active, forces, springs * b * ds[active], half.unpack(gradient), ray, logdet)
-        t, primal = search(ray, start)
-        if t == 0.0:
+        ray = Ray(problem, weights, s, ds, spectrum, trace - logdet - problem.n, float(((C @ Delta) * C).sum()))
+        if state.share == 1.0:
+            changes = springs * b * ds[active]
+            self._look_at_dual(problem, state, active, forces, changes, half.unpack(gradient), spectrum, logdet)
+        t, primal = search(ray, ray.at(0.0))
+        if t == 0.0 and state.share == 1.0:
             raise StepStalled
         root, failed = lapack.dpotrf(np.eye(problem.n) + t * Delta, lower=True, clean=True)
         if failed:
             raise StepFailed
-        state.C = C @ root
-        state.s = s + t * ds
-        state.primal = primal
+        state.C, state.s = C @ root, s + t * ds
+        if _LONG < spectrum[-1] < 1.0:
+            primal = self._try_inverse_step(problem, state, C, Delta, weights, primal)
         state.steps_since_certificate += 1
+        if state.share == 1.0:
+            state.primal = primal
+        self._follow_path(problem, state, t, decrement=-float(gradient @ x))
+
+    def _try_inverse_step(
+        self,
+        problem: MetricProblem,
+        state: NewtonState,
+        C: FloatArray,
+        Delta: FloatArray,
+        weights: FloatArray,
+        primal: float,
+    ) -> float:
+        """Take the same step in W^-1 instead of W where it is the better one; returns the objective.
+
+        Along W + t dW a small eigenvalue at most doubles or so; along W^-1 - t W^-1 dW W^-1 it can grow at once to any
+        size. An eigenvalue that no pair holds down gets where it belongs in a single step.
+        """
+        root, failed = lapack.dpotrf(np.eye(problem.n) - Delta, lower=True, clean=True)
+        if failed:
+            return primal
+        upper = np.asarray(np.linalg.qr(solve_triangular(root, C.T, lower=True), mode="r"), dtype=np.float64)
+        factor = upper.T * np.sign(np.diag(upper))
+        if not (np.isfinite(factor).all() and (np.diag(factor) > 0.0).all()):
+            return primal
+        s = problem.sums.distances(factor) / problem.bounds
+        active = problem.similar * (s - 1.0) > 0.0
+        losses = float(weights[active] @ problem.slack.divergence(s[active]))
+        value = float((factor**2).sum() - 2.0 * np.log(np.diag(factor)).sum() - problem.n + losses)
+        if not value < primal:
+            return primal
+        state.C, state.s = factor, s
+        return value
+
+    def _follow_path(self, problem: MetricProblem, state: NewtonState, t: float, decrement: float) -> None:
+        """Raise the share of the weights once the iterate is centred; retreat where it crawls along the boundary."""
+        state.steps_at_share += 1
+        if t == 0.0 or decrement <= _CENTRED:
+            state.share = min(1.0, state.growth * state.share)
+            state.steps_at_share = 0
+        if state.steps_at_share > _PATIENCE and state.share > 1e-12:
+            state.share *= 1e-2
+            state.growth = max(0.3 * state.growth, 3.0)
+            state.steps_at_share = 0
+            state.C = np.sqrt(_best_multiple(problem, state.share)) * np.eye(problem.n)
+            state.s = problem.sums.distances(state.C) / problem.bounds
 
     def _look_at_dual(
         self,
@@ -112,7 +171,7 @@ class Newton(Solver[NewtonState]):
         forces: FloatArray,
         changes: FloatArray,
         gradient: FloatArray,
-        ray: Ray,
+        spectrum: FloatArray,
         logdet: float,
     ) -> None:
         """Take the better of two dual candidates at W, by an estimate: the certificate is computed from the data.
@@ -121,19 +180,19 @@ class Newton(Solver[NewtonState]):
         which Newton's equation says C^T (I + S) C = I - Delta.
         """
         state.dual = -np.inf
-        spectra = np.linalg.eigvalsh(gradient), -ray.eigenvalues
-        for spectrum, pull in zip(spectra, (forces, forces + changes), strict=True):
+        spectra = np.linalg.eigvalsh(gradient), -spectrum
+        for values, pull in zip(spectra, (forces, forces + changes), strict=True):
             raw = np.zeros(problem.n_pairs)
             raw[active] = problem.similar[active] * pull
             multipliers = problem.clipped(raw)
             if not np.array_equal(raw, multipliers):
-                value = problem.dual(multipliers)
-            elif spectrum.min() > -1.0:
-                value = problem.dual_losses(multipliers) + float(np.log1p(spectrum).sum()) - logdet
+                dual = problem.dual(multipliers)
+            elif values.min() > -1.0:
+                dual = problem.dual_losses(multipliers) + float(np.log1p(values).sum()) - logdet
             else:
                 continue
-            if value > state.dual:
-                state.multipliers, state.dual = multipliers, value
+            if dual > state.dual:
+                state.multipliers, state.dual = multipliers, dual
 
     def due(self, problem: MetricProblem, state: NewtonState, tol: float) -> bool:
         if state.steps_since_certificate >= _CERTIFY_AT_LEAST_EVERY:
@@ -151,15 +210,26 @@ class Newton(Solver[NewtonState]):
         return 0
 
 
-def _best_multiple(problem: MetricProblem) -> float:
-    """The w that minimises P(w I), a problem in one variable."""
+def _first_share(problem: MetricProblem, s: FloatArray) -> float:
+    """The share of the weights to begin with.
+
+    Where the losses curve far more than log det, full steps run into the boundary of the cone and crawl along it. A
+    share of the weights keeps the first steps inside; it grows once the iterate is centred.
+    """
+    active = problem.similar * (s - 1.0) > 0.0
+    stiffness = float((problem.weights[active] * problem.slack.curvature(s[active]) * s[active] ** 2).sum())
+    return min(1.0, _STIFF / stiffness) if stiffness > 0.0 else 1.0
+
+
+def _best_multiple(problem: MetricProblem, share: float = 1.0) -> float:
+    """The w that minimises P(w I), with a share of the weights: a problem in one variable."""
     s = problem.squared_norms / problem.bounds
 
     def slope(log_w: float) -> float:
         """Of P, in log w."""
         w = np.exp(log_w)
         active = problem.similar * (w * s - 1.0) > 0.0
-        pulls = problem.weights[active] * problem.slack.gradient(w * s[active]) * w * s[active]
+        pulls = share * problem.weights[active] * problem.slack.gradient(w * s[active]) * w * s[active]
         return float(problem.n * (w - 1.0) + pulls.sum())
 
     lo, hi = -1.0, 1.0

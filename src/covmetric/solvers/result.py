@@ -13,7 +13,7 @@ class Status(enum.Enum):
     """How a solve ended; `message` says it in a sentence."""
 
     SOLVED = "the relative gap is proven to be within the tolerance"
-    MAX_ITER = "the iteration limit was reached first; raise max_iter or tol"
+    MAX_ITER = "the iteration limit was reached first; raise max_iter or tol, or lower the weights (raise lambda)"
     STALLED = "the gap stopped shrinking before it met the tolerance; raise tol, or try another solver"
     INTERRUPTED = "stopped from outside; the best metric so far was kept"
     NUMERICAL_ERROR = "rounding errors are too large to prove the tolerance; rescale the data, or raise tol"
