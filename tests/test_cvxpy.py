@@ -22,12 +22,15 @@ def test_same_optimum(seed):
         W, value, status = solve_with_cvxpy(problem)
     assert status.startswith("optimal")
     order = ORDERS[(seed // 9) % 3]
-    ours = solve(problem, Dykstra(order), tol=1e-9, max_iter=100_000, random_state=seed)
-    assert ours.status is Status.SOLVED
-    P = ours.certificate.primal
-    assert pytest.approx(value, abs=1e-6 * max(1.0, abs(value))) == P
-    assert np.linalg.norm(ours.W - W) <= 1e-4 * np.linalg.norm(W)
-    assert problem.primal(W) + 1e-9 * max(1.0, P) >= P
+    dykstra = solve(problem, Dykstra(order), tol=1e-9, max_iter=100_000, random_state=seed)
+    newton = solve(problem, "newton", tol=1e-9)
+    for ours in (dykstra, newton):
+        assert ours.status is Status.SOLVED
+        P = ours.certificate.primal
+        assert pytest.approx(value, abs=1e-6 * max(1.0, abs(value))) == P
+        assert np.linalg.norm(ours.W - W) <= 1e-4 * np.linalg.norm(W)
+        assert problem.primal(W) + 1e-9 * max(1.0, P) >= P
+    assert newton.certificate.primal == pytest.approx(dykstra.certificate.primal, abs=1e-8 * max(1.0, P))
 
 
 def test_the_random_problems_cover_what_they_should():

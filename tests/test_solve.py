@@ -14,7 +14,6 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from covmetric import Dykstra, MetricProblem, Status, make_paper_problem, solve
-from covmetric.problem import CertifiedPoint
 from covmetric.solvers import SOLVERS, Solver
 from tests.problems import random_problem
 
@@ -282,7 +281,7 @@ def test_a_certificate_spoilt_by_rounding_is_a_numerical_error(problem, monkeypa
     def coarse(self, *arguments):
         point = real(self, *arguments)
         certificate = dataclasses.replace(point.certificate, rounding=1.0)
-        return CertifiedPoint(point.W, point.multipliers, certificate)
+        return dataclasses.replace(point, certificate=certificate)
 
     monkeypatch.setattr(MetricProblem, "certified", coarse)
     with pytest.warns(ConvergenceWarning, match="NUMERICAL_ERROR"):
@@ -298,9 +297,8 @@ def test_a_negative_gap_beyond_the_tolerance_is_a_numerical_error(problem, monke
     def wrong(self, *arguments):
         point = real(self, *arguments)
         now = point.certificate
-        return CertifiedPoint(
-            point.W, point.multipliers, dataclasses.replace(now, dual=now.primal + 1.0, gap=-1.0, relative_gap=-1.0)
-        )
+        worse = dataclasses.replace(now, dual=now.primal + 1.0, gap=-1.0, relative_gap=-1.0)
+        return dataclasses.replace(point, certificate=worse)
 
     monkeypatch.setattr(MetricProblem, "certified", wrong)
     with pytest.warns(ConvergenceWarning, match="NUMERICAL_ERROR"):

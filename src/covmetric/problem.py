@@ -29,11 +29,15 @@ _quietly = np.errstate(all="ignore")
 
 @dataclass(frozen=True)
 class CertifiedPoint:
-    """A metric and feasible multipliers, with the certificate that belongs to just these two."""
+    """A metric and feasible multipliers, with the certificate that belongs to just these two.
+
+    `ratios` are the squared distances of the pairs over their bounds, in this metric.
+    """
 
     W: FloatArray
     multipliers: FloatArray
     certificate: Certificate
+    ratios: FloatArray
 
 
 class MetricProblem:
@@ -233,7 +237,7 @@ class MetricProblem:
             tol=tol,
             rounding=primal.rounding + dual.rounding,
         )
-        return CertifiedPoint(primal.metric, dual.multipliers, certificate)
+        return CertifiedPoint(primal.metric, dual.multipliers, certificate, primal.ratios)
 
     def _check_metric(self, W: Any) -> FloatArray:
         metric = as_floats("W", W)

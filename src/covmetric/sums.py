@@ -65,15 +65,11 @@ class PairSums:
             result[part] = np.einsum("kan,kan->k", F, F)
         return result
 
-    def quadratic(self, E: FloatArray) -> FloatArray:
-        """<A_k, E> of all pairs, shape (K,), for a symmetric E."""
-        return self.bilinear(np.eye(len(E)), E)
-
-    def bilinear(self, factor: FloatArray, D: FloatArray) -> FloatArray:
-        """<L^T A_k L, D> of all pairs, shape (K,), for a symmetric D."""
-        result = np.empty(len(self.pairs))
-        for part, G in self.transformed(None, factor):
-            result[part] = np.einsum("kan,kan->k", (G.reshape(-1, len(D)) @ D).reshape(G.shape), G)
+    def quadratic(self, E: FloatArray, indices: IntArray | None = None) -> FloatArray:
+        """<A_k, E> of the pairs `indices` (None: all), for a symmetric E."""
+        result = np.empty(len(self.pairs) if indices is None else len(indices))
+        for part, F in self._chunks(indices):
+            result[part] = np.einsum("kan,kan->k", (F.reshape(-1, len(E)) @ E).reshape(F.shape), F)
         return result
 
     def gram(self, weights: FloatArray, transform: FloatArray | None = None) -> FloatArray:

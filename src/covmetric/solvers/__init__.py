@@ -136,7 +136,7 @@ def _thread_pools() -> ThreadpoolController:
 def _start(problem: MetricProblem, warm_start: Any) -> CertifiedPoint:
     """Feasible multipliers to start from, with their metric."""
     if warm_start is None:
-        return problem.certified(None, np.zeros(problem.n_pairs))
+        return problem.certified(np.eye(problem.n), np.zeros(problem.n_pairs))
     multipliers = warm_start.multipliers if isinstance(warm_start, SolveResult) else warm_start
     try:
         return problem.certified(None, multipliers)

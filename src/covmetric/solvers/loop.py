@@ -98,12 +98,11 @@ class _Run(Generic[State]):
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
             self.observe(state)
-        except StepStalled:
-            status = Status.STALLED
+        except (StepStalled, StepFailed) as reason:
             self.observe(state)
-        except StepFailed:
-            status = Status.NUMERICAL_ERROR
-            self.observe(state)
+            status = Status.STALLED if isinstance(reason, StepStalled) else Status.NUMERICAL_ERROR
+            if self.record.best().solved:
+                status = Status.SOLVED  # there was nothing left to gain
         return self.finish(status)
 
     def iterate(self, state: State) -> Status:

@@ -15,12 +15,13 @@ from covmetric.solvers.interrupt import check_interrupt
 from covmetric.solvers.linesearch import Ray, search
 from covmetric.solvers.system import HalfVectors, choose_system
 
+_EPS = float(np.finfo(np.float64).eps)
 # A certificate after so many steps, even where the solver's own estimate of the gap is still large.
 _CERTIFY_AT_LEAST_EVERY = 5
 # Steps that stretch W by more than this are tried in the inverse of W, too.
 _LONG = 0.5
-# The path: stiffness to begin with, and the squared Newton decrement that counts as centred.
-_STIFF, _CENTRED = 1e4, 0.1
+# The path: stiffness per dimension to begin with, and the squared Newton decrement that counts as centred.
+_STIFF, _CENTRED = 100.0, 0.1
 # A step lowers P by a constant, more or less, until the iterate is centred: after so many steps the path is too steep.
 _PATIENCE = 12
 
@@ -36,6 +37,7 @@ class NewtonState:
     dual: float
     half: HalfVectors
     share: float
+    base: FloatArray
     growth: float = 30.0
     steps_at_share: int = 0
     steps_since_certificate: int = 0
@@ -81,15 +83,17 @@ class Newton(Solver[NewtonState]):
             raise ValueError(f"memory must be a positive number of bytes, got {self.memory!r}")
         if multipliers.any():
             C = np.asarray(np.linalg.cholesky(W), dtype=np.float64)
+            s = problem.sums.distances(C) / problem.bounds
         else:
-            C = np.sqrt(_best_multiple(problem)) * np.eye(problem.n)
-        s = problem.sums.distances(C) / problem.bounds
-        return NewtonState(C, s, np.inf, multipliers, -np.inf, HalfVectors(problem.n), _first_share(problem, s))
+            C, s = _multiple(problem, share=1.0)
+        return NewtonState(
+            C, s, np.inf, multipliers, -np.inf, HalfVectors(problem.n), _first_share(problem, s), _base(problem)
+        )
 
     def step(self, problem: MetricProblem, state: NewtonState) -> None:
         C, s, half, slack = state.C, state.s, state.half, problem.slack
         weights = state.share * problem.weights
-        active = np.flatnonzero(problem.similar * (s - 1.0) > 0.0)
+        active = np.flatnonzero((problem.similar * (s - 1.0) > 0.0) & (s > 0.0))
         sa, b, c = s[active], problem.bounds[active], weights[active]
         forces, springs = c / b * slack.gradient(sa), c / (b * b) * slack.curvature(sa)
         system = choose_system(problem, C, active, forces, springs, half, self.memory)
@@ -99,7 +103,7 @@ class Newton(Solver[NewtonState]):
         if not np.isfinite(Delta).all():
             raise StepFailed
         check_interrupt()
-        ds = problem.sums.bilinear(C, Delta) / problem.bounds
+        ds = self._rates(problem, C @ Delta @ C.T, active, system.rates(x)) / problem.bounds
         logdet, trace = 2.0 * float(np.log(np.diag(C)).sum()), float((C * C).sum())
         spectrum = np.asarray(np.linalg.eigvalsh(Delta), dtype=np.float64)
         ray = Ray(problem, weights, s, ds, spectrum, trace - logdet - problem.n, float(((C @ Delta) * C).sum()))
@@ -113,9 +117,13 @@ class Newton(Solver[NewtonState]):
         if failed:
             raise StepFailed
         state.C, state.s = C @ root, s + t * ds
-        if _LONG < spectrum[-1] < 1.0:
-            primal = self._try_inverse_step(problem, state, C, Delta, weights, primal)
+        if spectrum[-1] > _LONG:
+            shorter = min(1.0, 0.9 / float(spectrum[-1]))
+            primal = self._try_inverse_step(problem, state, C, shorter * Delta, weights, primal)
         state.steps_since_certificate += 1
+        extent = np.diag(state.C)
+        if extent.min() ** 2 < _EPS * extent.max() ** 2:
+            raise StepFailed  # the entries of W would not hold its small eigenvalues
         if state.share == 1.0:
             state.primal = primal
         self._follow_path(problem, state, t, decrement=-float(gradient @ x))
@@ -160,8 +168,18 @@ class Newton(Solver[NewtonState]):
             state.share *= 1e-2
             state.growth = max(0.3 * state.growth, 3.0)
             state.steps_at_share = 0
-            state.C = np.sqrt(_best_multiple(problem, state.share)) * np.eye(problem.n)
-            state.s = problem.sums.distances(state.C) / problem.bounds
+            state.C, state.s = _multiple(problem, state.share)
+
+    def _rates(self, problem: MetricProblem, dW: FloatArray, active: IntArray, known: FloatArray | None) -> FloatArray:
+        """<A_k, dW> of all pairs; those of the active ones may be known from the system."""
+        if known is None:
+            return problem.sums.quadratic(dW)
+        rates = np.empty(problem.n_pairs)
+        rates[active] = known
+        others = np.ones(problem.n_pairs, dtype=bool)
+        others[active] = False
+        rates[others] = problem.sums.quadratic(dW, np.flatnonzero(others))
+        return rates
 
     def _look_at_dual(
         self,
@@ -180,17 +198,19 @@ class Newton(Solver[NewtonState]):
         which Newton's equation says C^T (I + S) C = I - Delta.
         """
         state.dual = -np.inf
-        spectra = np.linalg.eigvalsh(gradient), -spectrum
-        for values, pull in zip(spectra, (forces, forces + changes), strict=True):
-            raw = np.zeros(problem.n_pairs)
+        root, failed = lapack.dpotrf(np.eye(problem.n) + gradient)
+        logdets = (
+            -np.inf if failed else 2.0 * float(np.log(np.diag(root)).sum()),
+            float(np.log1p(-spectrum).sum()) if spectrum[-1] < 1.0 else -np.inf,
+        )
+        for stretch, pull in zip(logdets, (forces, forces + changes), strict=True):
+            raw = state.base.copy()
             raw[active] = problem.similar[active] * pull
             multipliers = problem.clipped(raw)
             if not np.array_equal(raw, multipliers):
                 dual = problem.dual(multipliers)
-            elif values.min() > -1.0:
-                dual = problem.dual_losses(multipliers) + float(np.log1p(values).sum()) - logdet
             else:
-                continue
+                dual = problem.dual_losses(multipliers) + stretch - logdet
             if dual > state.dual:
                 state.multipliers, state.dual = multipliers, dual
 
@@ -204,10 +224,16 @@ class Newton(Solver[NewtonState]):
 
     def resume(self, problem: MetricProblem, state: NewtonState, point: CertifiedPoint) -> None:
         state.steps_since_certificate = 0
-        state.s = problem.sums.distances(state.C) / problem.bounds
+        state.s = point.ratios
 
     def projections(self, state: NewtonState) -> int:
         return 0
+
+
+def _base(problem: MetricProblem) -> FloatArray:
+    """Multipliers of the dissimilar pairs of equal examples, which no metric can change; zero elsewhere."""
+    lost = (problem.similar < 0.0) & (problem.squared_norms == 0.0)
+    return np.where(lost, -problem.slack.gradient(np.zeros(1)) * problem.weights / problem.bounds, 0.0)
 
 
 def _first_share(problem: MetricProblem, s: FloatArray) -> float:
@@ -216,26 +242,33 @@ def _first_share(problem: MetricProblem, s: FloatArray) -> float:
     Where the losses curve far more than log det, full steps run into the boundary of the cone and crawl along it. A
     share of the weights keeps the first steps inside; it grows once the iterate is centred.
     """
-    active = problem.similar * (s - 1.0) > 0.0
+    active = (problem.similar * (s - 1.0) > 0.0) & (s > 0.0)
     stiffness = float((problem.weights[active] * problem.slack.curvature(s[active]) * s[active] ** 2).sum())
-    return min(1.0, _STIFF / stiffness) if stiffness > 0.0 else 1.0
+    return min(1.0, _STIFF * problem.n / stiffness) if stiffness > 0.0 else 1.0
 
 
-def _best_multiple(problem: MetricProblem, share: float = 1.0) -> float:
-    """The w that minimises P(w I), with a share of the weights: a problem in one variable."""
+def _multiple(problem: MetricProblem, share: float) -> tuple[FloatArray, FloatArray]:
+    """The factor sqrt(w) I with the w that minimises P(w I), with a share of the weights, and the s that belong to it.
+
+    A problem in one variable.
+    """
     s = problem.squared_norms / problem.bounds
+    weights = share * problem.weights
 
     def slope(log_w: float) -> float:
         """Of P, in log w."""
-        w = np.exp(log_w)
-        active = problem.similar * (w * s - 1.0) > 0.0
-        pulls = share * problem.weights[active] * problem.slack.gradient(w * s[active]) * w * s[active]
-        return float(problem.n * (w - 1.0) + pulls.sum())
+        scaled = np.exp(log_w) * s
+        active = problem.similar * (scaled - 1.0) > 0.0
+        pulls = weights[active] @ (problem.slack.gradient(scaled[active]) * scaled[active])
+        return float(problem.n * np.expm1(log_w) + pulls)
 
+    if slope(0.0) == 0.0:
+        return np.eye(problem.n), s
     lo, hi = -1.0, 1.0
     with np.errstate(over="ignore"):
         while slope(lo) > 0.0 and lo > -300.0:
             lo *= 2.0
         while slope(hi) < 0.0 and hi < 300.0:
             hi *= 2.0
-        return float(np.exp(brentq(slope, lo, hi, xtol=1e-3)))
+        w = float(np.exp(brentq(slope, lo, hi, xtol=1e-2)))
+    return np.sqrt(w) * np.eye(problem.n), w * s

@@ -12,6 +12,7 @@ from covmetric.problem import MetricProblem
 from covmetric.solvers.base import StepFailed
 
 _CG_MAX_STEPS = 1000
+_CG_USUAL_STEPS = 30
 
 
 class HalfVectors:
@@ -47,6 +48,10 @@ class System(ABC):
     @abstractmethod
     def solve(self, r: FloatArray) -> FloatArray:
         """x with (I + sum_k h_k vec(B_k) vec(B_k)^T) x = r."""
+
+    def rates(self, x: FloatArray) -> FloatArray | None:  # noqa: ARG002
+        """<B_k, X> of the active pairs, if the system can tell for nothing."""
+        return None
 
 
 class DenseSystem(System):
@@ -92,18 +97,22 @@ class PairSystem(System):
         for part, V in half_vectors(problem, C, active, half):
             self._V[part] = V
         self.force = forces @ self._V
-        self._V *= np.sqrt(springs)[:, None]
+        self._roots = np.sqrt(springs)
+
+    def rates(self, x: FloatArray) -> FloatArray:
+        return np.asarray(self._V @ x)
 
     def solve(self, r: FloatArray) -> FloatArray:
         V = self._V
         if len(V) == 0:
             return r.copy()
         matrix = V @ V.T
+        matrix *= self._roots * self._roots[:, None]
         matrix.flat[:: len(V) + 1] += 1.0
-        _, x, failed = lapack.dposv(matrix, V @ r)
+        _, x, failed = lapack.dposv(matrix, self._roots * (V @ r))
         if failed:
             raise StepFailed
-        return np.asarray(r - x @ V)
+        return np.asarray(r - (x * self._roots) @ V)
 
 
 class IterativeSystem(System):
@@ -171,12 +180,14 @@ def choose_system(
     half: HalfVectors,
     memory: float,
 ) -> System:
-    """The system with the fewest dimensions that fits the memory."""
+    """The system with the least arithmetic among those that fit the memory."""
     p, a = half.size, len(active)
-    kinds: list[tuple[float, type[System]]] = []
+    # Conjugate gradients run at half the speed of the others (thin products) and need about so many iterations.
+    costs: dict[type[IterativeSystem | DenseSystem | PairSystem], float] = {}
+    costs[IterativeSystem] = 2.0 * _CG_USUAL_STEPS * 4.0 * problem.n**2 * problem.m * a
     if 8.0 * p * p <= memory:
-        kinds.append((a * p * p + p**3 / 3.0, DenseSystem))
+        costs[DenseSystem] = a * p * p + p**3 / 3.0
     if 8.0 * a * (p + a) <= memory:
-        kinds.append((a * a * p + a**3 / 3.0, PairSystem))
-    kind = min(kinds, key=lambda entry: entry[0])[1] if kinds else IterativeSystem
-    return kind(problem, C, active, forces, springs, half)  # type: ignore[call-arg]
+        costs[PairSystem] = a * a * p + a**3 / 3.0
+    kind = min(costs, key=lambda kind: costs[kind])
+    return kind(problem, C, active, forces, springs, half)

@@ -1,0 +1,170 @@
+"""Newton: its linear systems, its line search, its path, and what it needs of memory."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from covmetric import MetricProblem, Newton, Status, make_paper_problem, solve
+from covmetric.solvers import _kernels
+from covmetric.solvers.linesearch import Ray, search
+from covmetric.solvers.newton import _multiple
+from covmetric.solvers.system import DenseSystem, HalfVectors, IterativeSystem, PairSystem, choose_system
+from tests import naive
+from tests.problems import SLACKS, random_problem
+
+
+@given(n=st.integers(1, 40), m=st.integers(1, 5), seed=st.integers(0, 100))
+def test_half_vectors_keep_the_inner_product(n, m, seed):
+    rng = np.random.default_rng(seed)
+    G = rng.standard_normal((3, m, n))
+    half = HalfVectors(n)
+    out = np.empty((3, half.size))
+    _kernels.half_grams(G, out)
+    B = np.einsum("kai,kaj->kij", G, G)
+    np.testing.assert_allclose(out, [half.pack(b) for b in B], rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(half.unpack(out[0]), B[0], rtol=1e-12, atol=1e-13)
+    assert out[0] @ out[1] == pytest.approx(np.sum(B[0] * B[1]), rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(18))
+def test_gradient_and_hessian_are_those_of_the_objective(seed):
+    """By differences of the literal objective along random directions, in the coordinates of the step."""
+    problem = random_problem(seed)
+    rng = np.random.default_rng(seed)
+    A, y, b, c, _ = naive.data(problem)
+    C = np.linalg.cholesky(naive.metric(problem, np.zeros(problem.n_pairs)) + 0.1 * np.eye(problem.n))
+    s = np.einsum("kij,ij->k", A, C @ C.T) / b
+    active = np.flatnonzero((y * (s - 1) > 0) & (s > 0))
+    forces = c[active] / b[active] * problem.slack.gradient(s[active])
+    springs = c[active] / b[active] ** 2 * problem.slack.curvature(s[active])
+    half = HalfVectors(problem.n)
+    system = PairSystem(problem, C, active, forces, springs, half)
+    gradient = half.pack(C.T @ C - np.eye(problem.n)) + system.force
+    D = rng.standard_normal((problem.n, problem.n))
+    D += D.T
+
+    def P(t):
+        return naive.primal(problem, C @ (np.eye(problem.n) + t * D) @ C.T)
+
+    h = 1e-5
+    assert gradient @ half.pack(D) == pytest.approx((P(h) - P(-h)) / (2 * h), rel=1e-4, abs=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_three_systems_agree(seed):
+    problem = random_problem(seed)
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((problem.n, problem.n))
+    C = np.linalg.cholesky(A @ A.T + np.eye(problem.n))
+    active = np.flatnonzero(rng.random(problem.n_pairs) < 0.7)
+    forces, springs = rng.standard_normal(len(active)), rng.random(len(active))
+    half = HalfVectors(problem.n)
+    r = rng.standard_normal(half.size)
+    vectors = [half.pack(C.T @ a @ C) for a in naive.matrices(problem)[active]]
+    H = np.eye(half.size) + sum(h * np.outer(v, v) for h, v in zip(springs, vectors, strict=True))
+    force = sum((f * v for f, v in zip(forces, vectors, strict=True)), np.zeros(half.size))
+    for kind in (DenseSystem, PairSystem, IterativeSystem):
+        system = kind(problem, C, active, forces, springs, half)
+        np.testing.assert_allclose(system.force, force, rtol=1e-9, atol=1e-9)
+        loose = 1e-2 if kind is IterativeSystem else 1e-7
+        np.testing.assert_allclose(H @ system.solve(r), r, atol=loose * np.linalg.norm(r))
+
+
+@pytest.mark.parametrize("slack", SLACKS)
+def test_conjugate_gradients_reach_the_same_optimum(slack):
+    """With no memory for a matrix."""
+    problem = make_paper_problem(8, 30, 1e-3, 0, slack)
+    dense, iterative = (solve(problem, Newton(memory=m), tol=1e-9) for m in (2**30, 1))
+    assert iterative.status is dense.status is Status.SOLVED
+    assert iterative.certificate.primal == pytest.approx(dense.certificate.primal, rel=1e-8)
+
+
+def test_the_choice_of_the_system():
+    half = HalfVectors(10)
+
+    def kind(n_active, memory=2**30):
+        problem = make_paper_problem(10, 200, 1e-2, 0)
+        active = np.arange(n_active)
+        ones = np.ones(n_active)
+        return type(choose_system(problem, np.eye(10), active, ones, ones, half, memory))
+
+    assert kind(5) is PairSystem
+    assert kind(200) is DenseSystem
+    assert kind(5, memory=8) is IterativeSystem
+
+
+@pytest.mark.parametrize("slack", SLACKS)
+@pytest.mark.parametrize("lam", [1e-1, 1e-2, 1e-4, 1e-6, 1e-8])
+@pytest.mark.parametrize("shape", [(10, 10, 50), (5, 1, 80), (12, 2, 40), (3, 9, 30)])
+def test_small_lambda_by_the_path(slack, lam, shape):
+    n, m, K = shape
+    rng = np.random.default_rng(0)
+    F, similar = rng.uniform(-0.5, 0.5, (K, n, m)), rng.choice([-1.0, 1.0], K)
+    problem = MetricProblem.from_differences(F, similar, n * m / 12.0, 1.0 / (lam * K), slack)
+    result = solve(problem, "newton", tol=1e-9)
+    assert result.status is Status.SOLVED
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_start_is_the_best_multiple_of_the_identity(seed):
+    problem = random_problem(seed)
+    C, s = _multiple(problem, share=1.0)
+    w = C[0, 0] ** 2
+    np.testing.assert_allclose(s, w * problem.squared_norms / problem.bounds)
+    best = problem.primal(w * np.eye(problem.n))
+    for factor in (0.5, 0.9, 1.1, 2.0):
+        assert best <= problem.primal(factor * w * np.eye(problem.n)) + 1e-3 * max(1.0, abs(best))
+
+
+@given(seed=st.integers(0, 62), size=st.floats(-3, 3), draw=st.integers(0, 50))
+def test_the_ray_is_the_objective_and_the_search_descends(seed, size, draw):
+    problem = random_problem(seed)
+    rng = np.random.default_rng(draw)
+    n = problem.n
+    A = rng.standard_normal((n, n))
+    C = np.linalg.cholesky(A @ A.T / n + 0.1 * np.eye(n))
+    D = 10.0**size * rng.standard_normal((n, n))
+    D += D.T
+    s = problem.squared_distances(C @ C.T) / problem.bounds
+    ds = problem.sums.quadratic(C @ D @ C.T) / problem.bounds
+    regulariser = -np.linalg.slogdet(C @ C.T)[1] + np.sum(C**2) - n
+    ray = Ray(problem, problem.weights, s, ds, np.linalg.eigvalsh(D), regulariser, float(np.sum((C @ D) * C)))
+    t = 0.3 * min(ray.limit, 1.0)
+    value, slope = ray.at(t)
+    moved = C @ (np.eye(n) + t * D) @ C.T
+    assert value == pytest.approx(problem.primal((moved + moved.T) / 2), rel=1e-8, abs=1e-8)
+    h = 1e-6 * t
+    assert slope == pytest.approx((ray.at(t + h)[0] - ray.at(t - h)[0]) / (2 * h), rel=1e-2, abs=1e-2 * abs(value) / t)
+    start = ray.at(0.0)
+    step, reached = search(ray, start)
+    if start[1] < 0.0:
+        assert 0.0 < step < ray.limit
+        assert reached < start[0]
+    else:
+        assert step == 0.0
+
+
+def test_bad_memory():
+    with pytest.raises(ValueError, match="memory must be a positive number of bytes, got 0"):
+        solve(make_paper_problem(3, 5, 1e-2, 0), Newton(memory=0))
+    assert repr(Newton(memory=8)) == "Newton(memory=8)"
+
+
+def test_same_bits_every_time():
+    problem = make_paper_problem(10, 50, 1e-4, 0)
+    first, second = (solve(problem, "newton", tol=1e-9) for _ in range(2))
+    np.testing.assert_array_equal(first.W, second.W)
+
+
+def test_exactly_max_iter_steps_with_tol_zero():
+    problem = make_paper_problem(10, 50, 1e-2, 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = solve(problem, "newton", tol=0, max_iter=4)
+    assert result.n_iter == 4
+    assert result.status is Status.MAX_ITER
