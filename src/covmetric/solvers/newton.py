@@ -23,7 +23,7 @@ _LONG = 0.5
 # The path: stiffness per dimension to begin with, and the squared Newton decrement that counts as centred.
 _STIFF, _CENTRED = 100.0, 0.1
 # A step lowers P by a constant, more or less, until the iterate is centred: after so many steps the path is too steep.
-_PATIENCE = 12
+_PATIENCE, _MAX_RETREATS = 12, 6
 
 
 @dataclass
@@ -40,6 +40,7 @@ class NewtonState:
     base: FloatArray
     growth: float = 30.0
     steps_at_share: int = 0
+    retreats: int = 0
     steps_since_certificate: int = 0
 
 
@@ -121,9 +122,6 @@ class Newton(Solver[NewtonState]):
             shorter = min(1.0, 0.9 / float(spectrum[-1]))
             primal = self._try_inverse_step(problem, state, C, shorter * Delta, weights, primal)
         state.steps_since_certificate += 1
-        extent = np.diag(state.C)
-        if extent.min() ** 2 < _EPS * extent.max() ** 2:
-            raise StepFailed  # the entries of W would not hold its small eigenvalues
         if state.share == 1.0:
             state.primal = primal
         self._follow_path(problem, state, t, decrement=-float(gradient @ x))
@@ -164,7 +162,13 @@ class Newton(Solver[NewtonState]):
         if t == 0.0 or decrement <= _CENTRED:
             state.share = min(1.0, state.growth * state.share)
             state.steps_at_share = 0
-        if state.steps_at_share > _PATIENCE and state.share > 1e-12:
+        extent = np.diag(state.C)
+        # The entries of such a W would not hold its small eigenvalues.
+        degenerate = extent.min() ** 2 < _EPS * extent.max() ** 2
+        if degenerate or state.steps_at_share > _PATIENCE * (1 + state.retreats):
+            state.retreats += 1
+            if state.retreats > _MAX_RETREATS:
+                raise StepFailed if degenerate else StepStalled
             state.share *= 1e-2
             state.growth = max(0.3 * state.growth, 3.0)
             state.steps_at_share = 0
