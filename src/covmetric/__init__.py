@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from covmetric.datasets import make_paper_problem
     from covmetric.embeddings import get_embedding
     from covmetric.problem import MetricProblem
-    from covmetric.solvers import Dykstra, History, Newton, SolveResult, SolverState, Status, solve
+    from covmetric.solvers import Dykstra, History, Newton, SolveResult, SolverState, Status, solve, solve_path
 
 __version__ = "0.1.0"
 
@@ -29,6 +29,7 @@ _HOMES = {
     "get_embedding": "embeddings",
     "make_paper_problem": "datasets",
     "solve": "solvers",
+    "solve_path": "solvers",
 }
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "get_embedding",
     "make_paper_problem",
     "solve",
+    "solve_path",
 ]
 
 

@@ -113,7 +113,7 @@ class Dual:
         if failed:
             return None
         size = np.sqrt(1.0 + np.diag(plus) + np.diag(minus))
-        inverse = solve_triangular(R, np.eye(n))
+        inverse, _ = lapack.dtrtri(R)
         metric = inverse @ inverse.T
         # |trace(metric E)| for the entrywise bound |E_ij| <= eps size_i size_j on the error of I + S.
         rounding = _EPS * float(size @ np.abs(metric) @ size)

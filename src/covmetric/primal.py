@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import lapack, solve_triangular
+from scipy.linalg import lapack
 
 from covmetric._validation import FloatArray
 from covmetric.slacks import Slack
@@ -78,7 +78,7 @@ class Primal:
         logdet = 2.0 * float(np.log(np.diag(factor)).sum())
         # The factor is that of W + E, |E_ij| <= eps w_i w_j.
         w = np.sqrt(np.diag(W))
-        inverse = solve_triangular(factor, np.eye(len(W)), lower=True)
+        inverse, _ = lapack.dtrtri(factor, lower=True)
         trace = float(np.trace(W))
         shift = _EPS * trace * self.squared_norms / self._bounds
         error = _EPS * float(((np.abs(inverse) @ w) ** 2).sum()) + self._loss_error(s, shift)

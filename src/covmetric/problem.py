@@ -130,6 +130,60 @@ class MetricProblem:
         self._primal, self._dual = Primal(*parts), Dual(*parts)
         self._check_scale()
 
+    def changed(
+        self,
+        *,
+        keep: Any = None,
+        pairs: Any = None,
+        similar: Any = None,
+        bounds: Any = None,
+        weights: Any = None,
+    ) -> MetricProblem:
+        """A problem on the same examples with other pairs, bounds or weights; the examples are shared, not copied.
+
+        Parameters
+        ----------
+        keep : array of int or bool, or None
+            The pairs to keep, in this order (None: all).
+        pairs, similar : arrays, shapes (q, 2) and (q,), or None
+            Pairs to add after those that are kept.
+        bounds, weights : arrays or floats, or None
+            Of all the pairs of the new problem. None: those of the old pairs stay; only possible if none are added.
+
+        See `SolveResult.carried` for the multipliers of a solved problem, as a warm start of the changed one.
+
+        Examples
+        --------
+        >>> from covmetric import make_paper_problem
+        >>> problem = make_paper_problem(n=4, K=6, lam=1e-2, seed=0)
+        >>> problem.changed(keep=[0, 2, 3], weights=7.0).n_pairs
+        3
+        """
+        if (pairs is None) != (similar is None):
+            raise ValueError("pairs and similar go together: give both or neither")
+        kept = np.arange(self.n_pairs)
+        if keep is not None:
+            chosen = np.asarray(keep)
+            kept = kept[chosen if chosen.size else chosen.astype(int)]
+        all_pairs, all_similar = self.pairs[kept], self.similar[kept]
+        if pairs is not None:
+            if bounds is None or weights is None:
+                raise ValueError("with new pairs, bounds and weights of all pairs have to be given")
+            added = _check_pairs(pairs, len(self.sums.rows))
+            all_pairs = np.concatenate([all_pairs, added])
+            all_similar = np.concatenate([all_similar, _check_similar(similar, len(added))])
+        if len(all_pairs) == 0:
+            raise ValueError("no pairs are left: at least one pair is needed")
+        problem = MetricProblem.__new__(type(self))
+        problem._setup(
+            PairSums(self.sums.rows, all_pairs),
+            all_similar,
+            self.bounds[kept] if bounds is None else bounds,
+            self.weights[kept] if weights is None else weights,
+            self.slack,
+        )
+        return problem
+
     @property
     def n(self) -> int:
         """The size of W."""
@@ -170,8 +224,11 @@ class MetricProblem:
     @_quietly
     def slacks(self, W: Any) -> FloatArray:
         """The best slacks xi for W, shape (K,): 1 where the bound holds, else the squared distance over the bound."""
-        s = self._require(W).ratios
-        return np.where(self._primal.active(s), s, 1.0)
+        return self.best_slacks(self._require(W).ratios)
+
+    def best_slacks(self, ratios: FloatArray) -> FloatArray:
+        """The best slacks for squared distances over bounds `ratios`, shape (K,)."""
+        return np.where(self._primal.active(ratios), ratios, 1.0)
 
     @_quietly
     def primal(self, W: Any) -> float:

@@ -10,8 +10,8 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from covmetric._registry import resolve
-from covmetric._validation import check_tolerance, is_count
-from covmetric.problem import CertifiedPoint, MetricProblem
+from covmetric._validation import FloatArray, as_floats, check_tolerance, is_count, positive_vector
+from covmetric.problem import MetricProblem
 from covmetric.solvers.base import Solver, StepFailed, StepStalled
 from covmetric.solvers.dykstra import Dykstra
 from covmetric.solvers.interrupt import deferred_interrupts
@@ -41,6 +41,7 @@ __all__ = [
     "StepFailed",
     "StepStalled",
     "solve",
+    "solve_path",
 ]
 
 
@@ -112,6 +113,56 @@ def solve(
     return result
 
 
+def solve_path(
+    problem: MetricProblem,
+    lambdas: Any,
+    solver: str | Solver[Any] = "auto",
+    tol: float = 1e-6,
+    max_iter: int | None = None,
+    random_state: Any = None,
+    callback: Callback | None = None,
+) -> list[SolveResult]:
+    """Solve a problem for several lambda, each from the solution of the one before.
+
+    Parameters
+    ----------
+    problem : MetricProblem
+        Its weights are those at lambda = 1; they are divided by each lambda.
+    lambdas : sequence of floats > 0
+        Worked through from the largest to the smallest, whatever their order here.
+    solver, tol, max_iter, random_state, callback
+        As in `solve`.
+
+    Returns
+    -------
+    list of SolveResult
+        In the order of `lambdas`, each with its own certificate. After Ctrl-C only those that were reached, the last
+        of which is INTERRUPTED.
+
+    Examples
+    --------
+    >>> from covmetric import make_paper_problem, solve_path
+    >>> problem = make_paper_problem(n=5, K=20, lam=1.0, seed=0)
+    >>> [r.status.name for r in solve_path(problem, [1e-1, 1e-2, 1e-3])]
+    ['SOLVED', 'SOLVED', 'SOLVED']
+    """
+    if not isinstance(problem, MetricProblem):
+        raise ValueError(f"problem must be a MetricProblem, got {type(problem).__name__}")
+    values = as_floats("lambdas", lambdas)
+    if values.ndim != 1 or len(values) == 0:
+        raise ValueError(f"lambdas must be a sequence of at least one number, got shape {values.shape}")
+    positive_vector("lambdas", values, len(values))
+    results: dict[int, SolveResult] = {}
+    last = None
+    for i in np.argsort(-values, kind="stable"):
+        scaled = problem.changed(weights=problem.weights / values[i])
+        last = solve(scaled, solver, tol, max_iter, random_state, last, callback)
+        results[int(i)] = last
+        if last.status is Status.INTERRUPTED:
+            break
+    return [results[i] for i in sorted(results)]
+
+
 def _choose(solver: str | Solver[Any]) -> Solver[Any]:
     if isinstance(solver, str) and solver == "auto":
         solver = _AUTO
@@ -133,15 +184,16 @@ def _thread_pools() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def _start(problem: MetricProblem, warm_start: Any) -> CertifiedPoint:
-    """Feasible multipliers to start from, with their metric."""
+def _start(problem: MetricProblem, warm_start: Any) -> tuple[FloatArray, FloatArray]:
+    """A metric and the feasible multipliers that it belongs to."""
     if warm_start is None:
-        return problem.certified(np.eye(problem.n), np.zeros(problem.n_pairs))
+        return np.eye(problem.n), np.zeros(problem.n_pairs)
     multipliers = warm_start.multipliers if isinstance(warm_start, SolveResult) else warm_start
     try:
-        return problem.certified(None, multipliers)
+        point = problem.certified(None, multipliers)
     except ValueError as error:
         raise ValueError(f"warm_start does not fit the problem: {error}") from None
+    return point.W, point.multipliers
 
 
 def _warn(result: SolveResult) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Generic
 
 import numpy as np
 
+from covmetric._validation import FloatArray
 from covmetric.certificate import Certificate
 from covmetric.problem import CertifiedPoint, MetricProblem
 from covmetric.solvers.base import Solver, State, StepFailed, StepStalled
@@ -69,11 +70,14 @@ def run(
     *,
     tol: float,
     max_iter: int,
-    start: CertifiedPoint,
+    start: tuple[FloatArray, FloatArray],
     rng: np.random.Generator,
     callback: Callback | None,
 ) -> SolveResult:
-    """Iterate until the certified gap meets the tolerance, or something else ends the solve."""
+    """Iterate until the certified gap meets the tolerance, or something else ends the solve.
+
+    `start` is a metric and the feasible multipliers it belongs to.
+    """
     return _Run(problem, solver, tol, max_iter, callback).result(start, rng)
 
 
@@ -91,8 +95,8 @@ class _Run(Generic[State]):
         self.started = time.perf_counter()
         self.n_iter = 0
 
-    def result(self, start: CertifiedPoint, rng: np.random.Generator) -> SolveResult:
-        state = self.solver.start(self.problem, start.W, start.multipliers, rng)
+    def result(self, start: tuple[FloatArray, FloatArray], rng: np.random.Generator) -> SolveResult:
+        state = self.solver.start(self.problem, *start, rng)
         try:
             status = self.iterate(state)
         except KeyboardInterrupt:
@@ -176,7 +180,7 @@ class _Run(Generic[State]):
         return SolveResult(
             W=point.W,
             multipliers=point.multipliers,
-            slacks=self.problem.slacks(point.W),
+            slacks=self.problem.best_slacks(point.ratios),
             status=status,
             certificate=certificate,
             history=record.history(),

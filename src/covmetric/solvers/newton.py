@@ -84,12 +84,11 @@ class Newton(Solver[NewtonState]):
             raise ValueError(f"memory must be a positive number of bytes, got {self.memory!r}")
         if multipliers.any():
             C = np.asarray(np.linalg.cholesky(W), dtype=np.float64)
-            s = problem.sums.distances(C) / problem.bounds
+            s, share = problem.sums.distances(C) / problem.bounds, 1.0
         else:
             C, s = _multiple(problem, share=1.0)
-        return NewtonState(
-            C, s, np.inf, multipliers, -np.inf, HalfVectors(problem.n), _first_share(problem, s), _base(problem)
-        )
+            share = _first_share(problem, s)
+        return NewtonState(C, s, np.inf, multipliers, -np.inf, HalfVectors(problem.n), share, _base(problem))
 
     def step(self, problem: MetricProblem, state: NewtonState) -> None:
         C, s, half, slack = state.C, state.s, state.half, problem.slack
@@ -274,5 +273,5 @@ def _multiple(problem: MetricProblem, share: float) -> tuple[FloatArray, FloatAr
             lo *= 2.0
         while slope(hi) < 0.0 and hi < 300.0:
             hi *= 2.0
-        w = float(np.exp(brentq(slope, lo, hi, xtol=1e-2)))
+        w = float(np.exp(brentq(slope, lo, hi, xtol=5e-2)))
     return np.sqrt(w) * np.eye(problem.n), w * s

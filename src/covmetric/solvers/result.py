@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from covmetric._validation import FloatArray, IntArray
 from covmetric.certificate import Certificate
@@ -91,6 +94,21 @@ class SolveResult:
     history: History
     n_iter: int
     seconds: float
+
+    def carried(self, keep: Any = None, added: int = 0) -> FloatArray:
+        """The multipliers as a warm start after pairs were removed (those in `keep` stay) and `added` at the end.
+
+        Examples
+        --------
+        >>> from covmetric import make_paper_problem, solve
+        >>> problem = make_paper_problem(n=4, K=6, lam=1e-2, seed=0)
+        >>> result = solve(problem)
+        >>> fewer = problem.changed(keep=[0, 2, 3])
+        >>> solve(fewer, warm_start=result.carried(keep=[0, 2, 3])).status.name
+        'SOLVED'
+        """
+        kept = self.multipliers if keep is None else self.multipliers[np.asarray(keep)]
+        return np.concatenate([kept, np.zeros(added)])
 
     def __str__(self) -> str:
         return (
