@@ -14,7 +14,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from covmetric import Dykstra, MetricProblem, Status, make_paper_problem, solve
-from covmetric.solvers import SOLVERS, Solver
+from covmetric.solvers import SOLVERS, Solver, _fastest
 from tests.problems import random_problem
 
 
@@ -40,6 +40,25 @@ def test_every_solver_meets_the_contract(solver):
         np.testing.assert_allclose(result.W, result.W.T)
         assert result.n_iter == result.history.n_iter[-1]
         assert result.seconds > 0.0
+
+
+@pytest.mark.parametrize(
+    ("shape", "lam", "expected"),
+    [
+        ((10, 10, 50), 1e-2, "newton"),
+        ((100, 100, 50), 1e-4, "newton"),
+        ((5, 5, 11_100), 1e-1, "newton"),
+        ((50, 1, 1000), 1e-2, "dykstra"),
+        ((50, 1, 1000), 1e-5, "newton"),
+    ],
+)
+def test_auto_picks_by_size_and_weights(shape, lam, expected):
+    n, m, K = shape
+    rng = np.random.default_rng(0)
+    problem = MetricProblem.from_differences(
+        rng.standard_normal((K, n, m)), rng.choice([-1.0, 1.0], K), float(n * m), 1.0 / (lam * K)
+    )
+    assert _fastest(problem) == expected
 
 
 def test_history(problem):

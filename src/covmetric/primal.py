@@ -74,7 +74,7 @@ class Primal:
         if np.count_nonzero(W) == len(W) and np.ptp(np.diag(W)) == 0.0:
             s = W[0, 0] * self.squared_norms / self._bounds  # a multiple of the identity: where solves begin
         else:
-            s = self._sums.distances(factor) / self._bounds
+            s = self._sums.quadratic(W) / self._bounds
         logdet = 2.0 * float(np.log(np.diag(factor)).sum())
         # The factor is that of W + E, |E_ij| <= eps w_i w_j.
         w = np.sqrt(np.diag(W))
@@ -84,12 +84,10 @@ class Primal:
         error = _EPS * float(((np.abs(inverse) @ w) ** 2).sum()) + self._loss_error(s, shift)
         value = self._value(logdet, trace, s)
         if error > _ACCURATE_BELOW * max(1.0, abs(value)):
-            return self._accurate(W, factor, inverse, logdet, s)
+            return self._accurate(W, factor, inverse, logdet)
         return PrimalPoint(W, value, s, error + self._summation_error(logdet, trace, s))
 
-    def _accurate(
-        self, W: FloatArray, factor: FloatArray, inverse: FloatArray, logdet: float, s: FloatArray
-    ) -> PrimalPoint | None:
+    def _accurate(self, W: FloatArray, factor: FloatArray, inverse: FloatArray, logdet: float) -> PrimalPoint | None:
         """The point of an ill-conditioned W: E = W - L L^T is computed without rounding, and P is corrected for it."""
         E = residual(W, factor)
         X = inverse @ E @ inverse.T
@@ -97,7 +95,7 @@ class Primal:
         if not (np.isfinite(spectrum).all() and spectrum[0] > -0.5):
             return None
         logdet += float(np.log1p(spectrum).sum())
-        s = np.maximum(s + self._sums.quadratic(E) / self._bounds, 0.0)
+        s = np.maximum((self._sums.distances(factor) + self._sums.quadratic(E)) / self._bounds, 0.0)
         trace = float(np.trace(W))
         # What is left: the rounding of the entries of L^T F, of F^T E F, and of X.
         norms = self.squared_norms / self._bounds

@@ -1,4 +1,4 @@
-"""Sums over pairs, by chunks: no array of all the differences is ever held."""
+"""Sums over pairs, by chunks: arrays of all the pairs are held only where they are small."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from covmetric._validation import FloatArray, IntArray
 # Bytes of one chunk of differences: a few fit into the cache of a core, and one is enough to keep BLAS busy.
 _CHUNK_BYTES = 2**21
 # The differences of all pairs are kept where they take no more than this: gathering them costs as much as a sum.
-_KEPT_BYTES = 2**25
+_KEPT_BYTES = 2**26
 
 
 class PairSums:
@@ -29,6 +29,17 @@ class PairSums:
         self.rows = rows
         self.pairs = pairs
         self._kept: FloatArray | None = None
+        self._kept_outer: FloatArray | None = None
+
+    def outer(self) -> FloatArray | None:
+        """All the A_k = F_k F_k^T as rows, shape (K, n^2), if they are small: a sum is then 2 m times less work."""
+        _, m, n = self.rows.shape
+        if self._kept_outer is None and m > 1 and 8 * len(self.pairs) * n * n <= _KEPT_BYTES:
+            outer = np.empty((len(self.pairs), n, n))
+            for part, F in self._chunks():
+                np.matmul(np.swapaxes(F, 1, 2), F, out=outer[part])
+            self._kept_outer = (0.5 * (outer + np.swapaxes(outer, 1, 2))).reshape(len(outer), -1)
+        return self._kept_outer
 
     def _chunks(self, indices: IntArray | None = None) -> Iterator[tuple[slice, FloatArray]]:
         """Consecutive parts of `indices` (None: all pairs), as slices, with their differences, shape (q, m, n)."""
@@ -67,6 +78,9 @@ class PairSums:
 
     def quadratic(self, E: FloatArray, indices: IntArray | None = None) -> FloatArray:
         """<A_k, E> of the pairs `indices` (None: all), for a symmetric E."""
+        outer = self.outer()
+        if outer is not None:
+            return np.asarray((outer if indices is None else outer[indices]) @ E.ravel())
         result = np.empty(len(self.pairs) if indices is None else len(indices))
         for part, F in self._chunks(indices):
             result[part] = np.einsum("kan,kan->k", (F.reshape(-1, len(E)) @ E).reshape(F.shape), F)
@@ -78,6 +92,9 @@ class PairSums:
         With a `transform` T of shape (n, n), of the transformed differences T^T F_k.
         """
         n = self.rows.shape[2]
+        outer = self.outer() if transform is None else None
+        if outer is not None:
+            return np.asarray((np.maximum(weights, 0.0) @ outer).reshape(n, n))
         total = np.zeros((n, n))
         for flat in self._weighted_rows(weights):
             if transform is not None:

@@ -23,8 +23,9 @@ SOLVERS: dict[str, type[Solver[Any]]] = {
     "dykstra": Dykstra,
     "newton": Newton,
 }
-_AUTO = "dykstra"
 
+# `auto` is Dykstra where a Newton step costs so much more than an epoch, and the weights sum up to no more than this.
+_DEAR_STEP, _LIGHT_WEIGHTS = 20.0, 2000.0
 # Below this size of W one BLAS thread is faster than two (benchmarks/projection.py).
 ONE_THREAD_BELOW = 256
 
@@ -59,13 +60,14 @@ def solve(
     Parameters
     ----------
     problem : MetricProblem
-    solver : {"auto", "dykstra"} or Solver, default="auto"
-        "auto" is "dykstra": stochastic Dykstra in permuted order. `Dykstra(order=...)` gives the other orders.
+    solver : {"auto", "newton", "dykstra"} or Solver, default="auto"
+        "auto" picks the faster by n, m, K and the weights: Newton, but for long thin problems (docs/solvers.md).
+        "dykstra" is the paper's method in permuted order; `Dykstra(order=...)` gives the other orders.
     tol : float, default=1e-6
         Bound on the relative gap, gap / max(1, |primal|). 0 disables the gap and stall tests: exactly `max_iter`
         iterations are made, and the status is MAX_ITER without a warning.
     max_iter : int or None, default=None
-        Most iterations: epochs of K projections (Dykstra). None: the solver's own default.
+        Most iterations: steps (Newton) or epochs of K projections (Dykstra). None: the solver's own default.
     random_state : int, numpy Generator or RandomState, or None
         Seed of the random orders. An int gives the same bits every time.
     warm_start : array of shape (K,), SolveResult or None
@@ -90,7 +92,7 @@ def solve(
     """
     if not isinstance(problem, MetricProblem):
         raise ValueError(f"problem must be a MetricProblem, got {type(problem).__name__}")
-    chosen = _choose(solver)
+    chosen = _choose(solver, problem)
     check_tolerance(tol)
     limit = chosen.default_max_iter if max_iter is None else max_iter
     if not is_count(limit):
@@ -163,10 +165,22 @@ def solve_path(
     return [results[i] for i in sorted(results)]
 
 
-def _choose(solver: str | Solver[Any]) -> Solver[Any]:
+def _choose(solver: str | Solver[Any], problem: MetricProblem) -> Solver[Any]:
     if isinstance(solver, str) and solver == "auto":
-        solver = _AUTO
+        solver = _fastest(problem)
     return resolve("solver", solver, SOLVERS, Solver, also="auto")
+
+
+def _fastest(problem: MetricProblem) -> str:
+    """The name of the solver that `auto` stands for; docs/solvers.md has the measurements behind it.
+
+    A Newton step costs about min(K, p) p per pair, p = n(n+1)/2, and an epoch of Dykstra n^2 m. Dykstra's epochs are
+    few where the pairs do not outweigh the regulariser; elsewhere they are many, and Newton is the safe choice.
+    """
+    p = problem.n * (problem.n + 1) / 2
+    dear = min(problem.n_pairs, p) * p > _DEAR_STEP * problem.n**2 * problem.m
+    light = float(problem.weights.sum()) <= _LIGHT_WEIGHTS
+    return "dykstra" if dear and light else "newton"
 
 
 def _generator(random_state: Any) -> np.random.Generator:

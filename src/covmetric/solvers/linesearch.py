@@ -12,6 +12,8 @@ from covmetric.problem import MetricProblem
 # A step is long enough once the slope has fallen to this share of the one at the start.
 _FLAT = 0.5
 _MAX_TRIES = 60
+# No eigenvalue of W shrinks by more than this share in one step: from the edge of the cone it is a long way back.
+_SHRINK = 0.8
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,8 @@ class Ray:
 
     @property
     def limit(self) -> float:
-        """W(t) is positive definite below this t."""
-        return -1.0 / float(self.eigenvalues[0]) if self.eigenvalues[0] < 0.0 else np.inf
+        """W(t) keeps its distance from the edge of the cone up to this t."""
+        return -_SHRINK / float(self.eigenvalues[0]) if self.eigenvalues[0] < 0.0 else np.inf
 
     def at(self, t: float) -> tuple[float, float]:
         """The objective and its slope at t, below the limit."""

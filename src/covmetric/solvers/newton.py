@@ -13,7 +13,7 @@ from covmetric.problem import CertifiedPoint, MetricProblem
 from covmetric.solvers.base import Solver, StepFailed, StepStalled
 from covmetric.solvers.interrupt import check_interrupt
 from covmetric.solvers.linesearch import Ray, search
-from covmetric.solvers.system import HalfVectors, choose_system
+from covmetric.solvers.system import HalfVectors, choose_system, half_vectors_of
 
 _EPS = float(np.finfo(np.float64).eps)
 # A certificate after so many steps, even where the solver's own estimate of the gap is still large.
@@ -21,9 +21,9 @@ _CERTIFY_AT_LEAST_EVERY = 5
 # Steps that stretch W by more than this are tried in the inverse of W, too.
 _LONG = 0.5
 # The path: stiffness per dimension to begin with, and the squared Newton decrement that counts as centred.
-_STIFF, _CENTRED = 100.0, 0.1
+_STIFF, _CENTRED = 100.0, 2.0
 # A step lowers P by a constant, more or less, until the iterate is centred: after so many steps the path is too steep.
-_PATIENCE, _MAX_RETREATS = 12, 6
+_PATIENCE, _MAX_RETREATS = 8, 6
 
 
 @dataclass
@@ -88,7 +88,7 @@ class Newton(Solver[NewtonState]):
         else:
             C, s = _multiple(problem, share=1.0)
             share = _first_share(problem, s)
-        return NewtonState(C, s, np.inf, multipliers, -np.inf, HalfVectors(problem.n), share, _base(problem))
+        return NewtonState(C, s, np.inf, multipliers, -np.inf, half_vectors_of(problem.n), share, _base(problem))
 
     def step(self, problem: MetricProblem, state: NewtonState) -> None:
         C, s, half, slack = state.C, state.s, state.half, problem.slack
@@ -146,7 +146,7 @@ class Newton(Solver[NewtonState]):
         factor = upper.T * np.sign(np.diag(upper))
         if not (np.isfinite(factor).all() and (np.diag(factor) > 0.0).all()):
             return primal
-        s = problem.sums.distances(factor) / problem.bounds
+        s = problem.sums.quadratic(factor @ factor.T) / problem.bounds
         active = problem.similar * (s - 1.0) > 0.0
         losses = float(weights[active] @ problem.slack.divergence(s[active]))
         value = float((factor**2).sum() - 2.0 * np.log(np.diag(factor)).sum() - problem.n + losses)
@@ -177,6 +177,8 @@ class Newton(Solver[NewtonState]):
         """<A_k, dW> of all pairs; those of the active ones may be known from the system."""
         if known is None:
             return problem.sums.quadratic(dW)
+        if len(active) == problem.n_pairs:
+            return known
         rates = np.empty(problem.n_pairs)
         rates[active] = known
         others = np.ones(problem.n_pairs, dtype=bool)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
 
 import numpy as np
-from scipy.linalg import lapack
+from scipy.linalg import blas, lapack
 
 from covmetric._validation import FloatArray, IntArray
 from covmetric.problem import MetricProblem
 from covmetric.solvers.base import StepFailed
 
 _CG_MAX_STEPS = 1000
+_BLOCK_BYTES = 2**26
 _CG_USUAL_STEPS = 30
 
 
@@ -31,6 +33,11 @@ class HalfVectors:
         packed: FloatArray = matrix.ravel()[self._flat] * self._scale
         return packed
 
+    def pack_rows(self, matrices: FloatArray) -> FloatArray:
+        """The vectors of symmetric matrices given as rows, shape (q, n^2)."""
+        packed: FloatArray = matrices[:, self._flat] * self._scale
+        return packed
+
     def unpack(self, vector: FloatArray) -> FloatArray:
         """The symmetric matrix of a vector."""
         matrix = np.empty(self.n * self.n)
@@ -38,6 +45,12 @@ class HalfVectors:
         matrix[self._flat] = entries
         matrix[self._flat_transposed] = entries
         return matrix.reshape(self.n, self.n)
+
+
+@functools.lru_cache(maxsize=16)
+def half_vectors_of(n: int) -> HalfVectors:
+    """The half vectors of one size, whose index arrays are worth keeping."""
+    return HalfVectors(n)
 
 
 class System(ABC):
@@ -67,12 +80,27 @@ class DenseSystem(System):
         half: HalfVectors,
     ) -> None:
         self.force = np.zeros(half.size)
-        self._matrix = np.eye(half.size)
+        self._matrix = np.eye(half.size, order="F")
         roots = np.sqrt(springs)
+        # The matrix is written once per block, so a block has many rows; one triangle is enough.
+        block = np.empty((min(len(active), max(1, _BLOCK_BYTES // (8 * half.size))), half.size))
+        filled = 0
         for part, V in half_vectors(problem, C, active, half):
             self.force += forces[part] @ V
             V *= roots[part, None]
-            self._matrix += V.T @ V
+            while len(V):
+                rows = V[: len(block) - filled]
+                block[filled : filled + len(rows)] = rows
+                filled += len(rows)
+                V = V[len(rows) :]
+                if filled == len(block):
+                    self._add(block)
+                    filled = 0
+        self._add(block[:filled])
+
+    def _add(self, block: FloatArray) -> None:
+        if len(block):
+            self._matrix = blas.dsyrk(1.0, block.T, beta=1.0, c=self._matrix, overwrite_c=True)
 
     def solve(self, r: FloatArray) -> FloatArray:
         _, x, failed = lapack.dposv(self._matrix, r)
@@ -165,6 +193,11 @@ def half_vectors(problem: MetricProblem, C: FloatArray, active: IntArray, half: 
     """Chunks of the active pairs, as slices into `active`, with the half vectors of their B_k."""
     from covmetric.solvers._kernels import half_grams  # Numba takes a second to import
 
+    outer = problem.sums.outer()
+    if outer is not None and np.count_nonzero(C) == len(C) and np.ptp(np.diag(C)) == 0.0:
+        # The first step, from a multiple of the identity: B_k is a multiple of A_k.
+        yield slice(0, len(active)), C[0, 0] ** 2 * half.pack_rows(outer[active])
+        return
     for part, G in problem.sums.transformed(active, C):
         V = np.empty((len(G), half.size))
         half_grams(G, V)

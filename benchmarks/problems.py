@@ -1,0 +1,92 @@
+"""Problems for the benchmarks: the paper's image data where it is at hand, simulated classes otherwise."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+from covmetric import MetricProblem, get_embedding
+
+_DATA = Path(os.environ.get("COVMETRIC_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+
+def simulated_classes(n: int, count: int, m: int | None = None, classes: int = 8, seed: int = 0):
+    """Embedded examples (count, n, m) around class centres, with labels; m = n gives symmetric matrices."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(classes, size=count)
+    centres = 0.5 * rng.standard_normal((classes, n, m or n))
+    scales = rng.lognormal(0.0, 0.5, (1, n, 1))
+    embedded = centres[labels] + scales * rng.standard_normal((count, n, m or n))
+    if m is None:
+        embedded = (embedded + np.swapaxes(embedded, 1, 2)) / 2
+    return embedded, labels
+
+
+def labelled_problem(embedded, labels, K: int, lam: float, slack: str, seed: int = 0) -> MetricProblem:
+    """K random pairs, half of them similar, scaled by the median squared distance, with the paper's bounds."""
+    rng = np.random.default_rng(seed)
+    by_class = [np.flatnonzero(labels == c) for c in np.unique(labels)]
+    by_class = [members for members in by_class if len(members) > 1]
+    similar = np.arange(K) % 2 == 0
+    pairs = np.empty((K, 2), dtype=np.int64)
+    groups = rng.integers(len(by_class), size=K)
+    for k in range(K):
+        if similar[k]:
+            pairs[k] = rng.choice(by_class[groups[k]], 2, replace=False)
+        else:
+            i = rng.choice(by_class[groups[k]])
+            j = rng.integers(len(labels))
+            while labels[j] == labels[i]:
+                j = rng.integers(len(labels))
+            pairs[k] = i, j
+    first = pairs[: min(K, 20_000)]
+    squared = ((embedded[first[:, 0]] - embedded[first[:, 1]]) ** 2).sum(axis=(1, 2))
+    scaled = embedded / np.sqrt(np.median(squared))
+    bounds = np.where(similar, 0.05, 0.95)
+    return MetricProblem(scaled, pairs, np.where(similar, 1.0, -1.0), bounds, 1.0 / (lam * K), slack)
+
+
+def _derivatives(grey):
+    """|Ix|, |Iy|, |Ixx|, |Iyy| by central differences."""
+    Iy, Ix = np.gradient(grey)
+    Ixx, Iyy = np.gradient(Ix, axis=1), np.gradient(Iy, axis=0)
+    return [np.abs(a) for a in (Ix, Iy, Ixx, Iyy)]
+
+
+def brodatz_like():
+    """The logs of 5 x 5 covariances of 111 textures, 50 patches each, and their classes."""
+    folder = _DATA / "brodatz"
+    if not folder.is_dir():
+        return simulated_classes(5, 5550, classes=111)
+    from PIL import Image
+
+    rng = np.random.default_rng(0)
+    matrices, labels = [], []
+    for number in [k for k in range(1, 113) if k != 14]:
+        grey = np.asarray(Image.open(folder / f"D{number}.gif").convert("L"), dtype=float)
+        features = np.stack([grey, *_derivatives(grey)], axis=-1)
+        for top, left in rng.integers(0, 640 - 128, (50, 2)):
+            matrices.append(np.cov(features[top : top + 128, left : left + 128].reshape(-1, 5).T))
+            labels.append(number)
+    return get_embedding("log", reg=1e-9).fit_transform(np.array(matrices)), np.array(labels)
+
+
+def eth80_like():
+    """The logs of 9 x 9 covariances of ETH-80 images, ten views of each object, and their classes."""
+    folder = _DATA / "eth80"
+    if not folder.is_dir():
+        return simulated_classes(9, 800)
+    from PIL import Image
+
+    matrices, labels = [], []
+    for c, group in enumerate(sorted(p for p in folder.iterdir() if p.is_dir())):
+        for thing in sorted(p for p in group.iterdir() if p.is_dir()):
+            for path in sorted(thing.glob("*.webp"))[::4][:10]:
+                colour = np.asarray(Image.open(path).convert("RGB"), dtype=float)
+                y, x = np.mgrid[: colour.shape[0], : colour.shape[1]]
+                features = np.stack([x, y, *np.moveaxis(colour, 2, 0), *_derivatives(colour.mean(axis=2))], axis=-1)
+                matrices.append(np.cov(features.reshape(-1, 9).T))
+                labels.append(c)
+    return get_embedding("log", reg=1e-9).fit_transform(np.array(matrices)), np.array(labels)
