@@ -10,7 +10,7 @@ help:
 	@echo "make demo   install into $(VENV) and run the paper's convergence experiment (n = 10)"
 	@echo "make test   install the tools too, then lint, types, doctests and tests"
 	@echo "make lint   ruff and the strict type check alone"
-	@echo "make bench  print the benchmark tables (minutes)"
+	@echo "make bench  print the benchmark tables (a quarter of an hour)"
 	@echo "make clean  remove $(VENV) and caches"
 
 $(BIN)/python:
@@ -40,6 +40,7 @@ test: lint
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.projection
 	$(BIN)/python -m benchmarks.convergence
+	$(BIN)/python -m benchmarks.solvers
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

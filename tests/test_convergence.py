@@ -47,6 +47,7 @@ def test_points(table):
             assert b.gap <= a.gap
             assert b.seconds > a.seconds
         assert a.projections == 50 * a.epoch
+        assert a.true_gap >= -1e-10 * max(1.0, a.primal)
         assert a.relative_gap == pytest.approx(a.gap / max(1.0, abs(a.primal)))
 
 
