@@ -53,6 +53,7 @@ class Dual:
         self._bounds = bounds
         self._weights = weights
         self._slack = slack
+        self._upper = np.where(similar > 0.0, slack.t_max, -slack.t_min) * (weights / bounds)
 
     def t(self, multipliers: FloatArray) -> FloatArray:
         """The argument of the slack's conjugate for each pair."""
@@ -95,9 +96,7 @@ class Dual:
 
     def clipped(self, multipliers: FloatArray) -> FloatArray:
         """The multipliers, each brought to the nearest value that its own domain allows."""
-        per_t = self._weights / self._bounds
-        upper = np.where(self._similar > 0.0, self._slack.t_max, -self._slack.t_min) * per_t
-        return np.clip(multipliers, 0.0, upper)
+        return np.minimum(np.maximum(multipliers, 0.0), self._upper)
 
     def _from_grams(
         self, multipliers: FloatArray, t: FloatArray, plus: FloatArray, minus: FloatArray

@@ -18,6 +18,8 @@ from covmetric.solvers.system import HalfVectors, choose_system, half_vectors_of
 _EPS = float(np.finfo(np.float64).eps)
 # A certificate after so many steps, even where the solver's own estimate of the gap is still large.
 _CERTIFY_AT_LEAST_EVERY = 5
+# The dual is looked at once the squared Newton decrement is below this: before, the gap is large anyway.
+_NEAR = 10.0
 # Steps that stretch W by more than this are tried in the inverse of W, too.
 _LONG = 0.5
 # The path: stiffness per dimension to begin with, and the squared Newton decrement that counts as centred.
@@ -38,6 +40,7 @@ class NewtonState:
     half: HalfVectors
     share: float
     base: FloatArray
+    lost: float
     growth: float = 30.0
     steps_at_share: int = 0
     retreats: int = 0
@@ -88,7 +91,9 @@ class Newton(Solver[NewtonState]):
         else:
             C, s = _multiple(problem, share=1.0)
             share = _first_share(problem, s)
-        return NewtonState(C, s, np.inf, multipliers, -np.inf, half_vectors_of(problem.n), share, _base(problem))
+        half = half_vectors_of(problem.n)
+        base, lost = _lost_pairs(problem)
+        return NewtonState(C, s, np.inf, multipliers, -np.inf, half, share, base, lost)
 
     def step(self, problem: MetricProblem, state: NewtonState) -> None:
         C, s, half, slack = state.C, state.s, state.half, problem.slack
@@ -97,23 +102,26 @@ class Newton(Solver[NewtonState]):
         sa, b, c = s[active], problem.bounds[active], weights[active]
         forces, springs = c / b * slack.gradient(sa), c / (b * b) * slack.curvature(sa)
         system = choose_system(problem, C, active, forces, springs, half, self.memory)
-        gradient = half.pack(C.T @ C - np.eye(problem.n)) + system.force
+        gradient = half.pack(C.T @ C - half.identity) + system.force
         x = -system.solve(gradient)
+        decrement = -float(gradient @ x)
         Delta = half.unpack(x)
-        if not np.isfinite(Delta).all():
+        if not np.isfinite(decrement):
             raise StepFailed
         check_interrupt()
-        ds = self._rates(problem, C @ Delta @ C.T, active, system.rates(x)) / problem.bounds
-        logdet, trace = 2.0 * float(np.log(np.diag(C)).sum()), float((C * C).sum())
+        half_step = C @ Delta
+        ds = self._rates(problem, half_step @ C.T, active, system.rates(x)) / problem.bounds
+        logdet, trace = 2.0 * float(np.log(C.diagonal()).sum()), float((C * C).sum())
         spectrum = np.asarray(np.linalg.eigvalsh(Delta), dtype=np.float64)
-        ray = Ray(problem, weights, s, ds, spectrum, trace - logdet - problem.n, float(((C @ Delta) * C).sum()))
-        if state.share == 1.0:
+        ray = Ray(problem, weights, s, ds, spectrum, trace - logdet - problem.n, float((half_step * C).sum()))
+        if state.share == 1.0 and (decrement <= _NEAR or state.steps_since_certificate + 1 >= _CERTIFY_AT_LEAST_EVERY):
             changes = springs * b * ds[active]
             self._look_at_dual(problem, state, active, forces, changes, half.unpack(gradient), spectrum, logdet)
-        t, primal = search(ray, ray.at(0.0))
+        start = ray.regulariser + float(c @ slack.divergence(sa)) + state.share * state.lost
+        t, primal = search(ray, (start, -decrement))
         if t == 0.0 and state.share == 1.0:
             raise StepStalled
-        root, failed = lapack.dpotrf(np.eye(problem.n) + t * Delta, lower=True, clean=True)
+        root, failed = lapack.dpotrf(half.identity + t * Delta, lower=True, clean=True)
         if failed:
             raise StepFailed
         state.C, state.s = C @ root, s + t * ds
@@ -123,7 +131,7 @@ class Newton(Solver[NewtonState]):
         state.steps_since_certificate += 1
         if state.share == 1.0:
             state.primal = primal
-        self._follow_path(problem, state, t, decrement=-float(gradient @ x))
+        self._follow_path(problem, state, t, decrement)
 
     def _try_inverse_step(
         self,
@@ -139,7 +147,7 @@ class Newton(Solver[NewtonState]):
         Along W + t dW a small eigenvalue at most doubles or so; along W^-1 - t W^-1 dW W^-1 it can grow at once to any
         size. An eigenvalue that no pair holds down gets where it belongs in a single step.
         """
-        root, failed = lapack.dpotrf(np.eye(problem.n) - Delta, lower=True, clean=True)
+        root, failed = lapack.dpotrf(state.half.identity - Delta, lower=True, clean=True)
         if failed:
             return primal
         upper = np.asarray(np.linalg.qr(solve_triangular(root, C.T, lower=True), mode="r"), dtype=np.float64)
@@ -203,12 +211,13 @@ class Newton(Solver[NewtonState]):
         which Newton's equation says C^T (I + S) C = I - Delta.
         """
         state.dual = -np.inf
-        root, failed = lapack.dpotrf(np.eye(problem.n) + gradient)
-        logdets = (
-            -np.inf if failed else 2.0 * float(np.log(np.diag(root)).sum()),
-            float(np.log1p(-spectrum).sum()) if spectrum[-1] < 1.0 else -np.inf,
-        )
-        for stretch, pull in zip(logdets, (forces, forces + changes), strict=True):
+        candidates = []
+        if spectrum[-1] < 1.0:
+            candidates.append((float(np.log1p(-spectrum).sum()), forces + changes))
+        if spectrum[-1] > _LONG:  # far from the optimum, where the linearisation is not yet the better one
+            root, failed = lapack.dpotrf(state.half.identity + gradient)
+            candidates.append((-np.inf if failed else 2.0 * float(np.log(root.diagonal()).sum()), forces))
+        for stretch, pull in candidates:
             raw = state.base.copy()
             raw[active] = problem.similar[active] * pull
             multipliers = problem.clipped(raw)
@@ -235,10 +244,14 @@ class Newton(Solver[NewtonState]):
         return 0
 
 
-def _base(problem: MetricProblem) -> FloatArray:
-    """Multipliers of the dissimilar pairs of equal examples, which no metric can change; zero elsewhere."""
+def _lost_pairs(problem: MetricProblem) -> tuple[FloatArray, float]:
+    """The multipliers of the dissimilar pairs of equal examples (zero elsewhere), and what they cost whatever W is."""
     lost = (problem.similar < 0.0) & (problem.squared_norms == 0.0)
-    return np.where(lost, -problem.slack.gradient(np.zeros(1)) * problem.weights / problem.bounds, 0.0)
+    zero = np.zeros(1)
+    if not lost.any():
+        return np.zeros(problem.n_pairs), 0.0
+    multipliers = np.where(lost, -problem.slack.gradient(zero) * problem.weights / problem.bounds, 0.0)
+    return multipliers, float(problem.weights[lost].sum() * problem.slack.divergence(zero)[0])
 
 
 def _first_share(problem: MetricProblem, s: FloatArray) -> float:

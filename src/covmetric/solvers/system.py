@@ -27,6 +27,7 @@ class HalfVectors:
         self._flat_transposed = columns * n + rows
         self._scale = np.where(rows == columns, 1.0, np.sqrt(2.0))
         self.size = len(rows)
+        self.identity = np.eye(n)
 
     def pack(self, matrix: FloatArray) -> FloatArray:
         """The vector of a symmetric matrix."""
