@@ -13,7 +13,7 @@ from covmetric import MetricProblem, Newton, Status, make_paper_problem, solve
 from covmetric.solvers import _kernels
 from covmetric.solvers.linesearch import Ray, search
 from covmetric.solvers.newton import _multiple
-from covmetric.solvers.system import DenseSystem, HalfVectors, IterativeSystem, PairSystem, choose_system
+from covmetric.solvers.system import ActiveTerms, DenseSystem, HalfVectors, IterativeSystem, PairSystem, choose_system
 from tests import naive
 from tests.problems import SLACKS, random_problem
 
@@ -43,7 +43,7 @@ def test_gradient_and_hessian_are_those_of_the_objective(seed):
     forces = c[active] / b[active] * problem.slack.gradient(s[active])
     springs = c[active] / b[active] ** 2 * problem.slack.curvature(s[active])
     half = HalfVectors(problem.n)
-    system = PairSystem(problem, C, active, forces, springs, half)
+    system = PairSystem(ActiveTerms(problem, C, active, forces, springs, half))
     gradient = half.pack(C.T @ C - np.eye(problem.n)) + system.force
     D = rng.standard_normal((problem.n, problem.n))
     D += D.T
@@ -69,7 +69,7 @@ def test_the_three_systems_agree(seed):
     H = np.eye(half.size) + sum(h * np.outer(v, v) for h, v in zip(springs, vectors, strict=True))
     force = sum((f * v for f, v in zip(forces, vectors, strict=True)), np.zeros(half.size))
     for kind in (DenseSystem, PairSystem, IterativeSystem):
-        system = kind(problem, C, active, forces, springs, half)
+        system = kind(ActiveTerms(problem, C, active, forces, springs, half))
         np.testing.assert_allclose(system.force, force, rtol=1e-9, atol=1e-9)
         loose = 1e-2 if kind is IterativeSystem else 1e-7
         np.testing.assert_allclose(H @ system.solve(r), r, atol=loose * np.linalg.norm(r))
@@ -91,7 +91,7 @@ def test_the_choice_of_the_system():
         problem = make_paper_problem(10, 200, 1e-2, 0)
         active = np.arange(n_active)
         ones = np.ones(n_active)
-        return type(choose_system(problem, np.eye(10), active, ones, ones, half, memory))
+        return type(choose_system(ActiveTerms(problem, np.eye(10), active, ones, ones, half), memory))
 
     assert kind(5) is PairSystem
     assert kind(200) is DenseSystem

@@ -9,8 +9,7 @@ from scipy.linalg import cholesky, lapack, solve_triangular
 from scipy.optimize import brentq
 
 from covmetric._validation import FloatArray
-from covmetric.slacks import Slack
-from covmetric.sums import PairSums
+from covmetric.sums import PairTerms
 
 _EPS = float(np.finfo(np.float64).eps)
 # A rounding error of log det above this, relative to the dual value, is worth the slower factorisation.
@@ -45,15 +44,12 @@ class Dual:
     over      alpha >= 0,  I + S > 0,  t within the slack's domain.
     """
 
-    def __init__(
-        self, sums: PairSums, similar: FloatArray, bounds: FloatArray, weights: FloatArray, slack: Slack
-    ) -> None:
-        self._sums = sums
-        self._similar = similar
-        self._bounds = bounds
-        self._weights = weights
-        self._slack = slack
-        self._upper = np.where(similar > 0.0, slack.t_max, -slack.t_min) * (weights / bounds)
+    def __init__(self, terms: PairTerms) -> None:
+        self._sums, self._slack = terms.sums, terms.slack
+        self._similar, self._bounds, self._weights = terms.similar, terms.bounds, terms.weights
+        self._upper = np.where(self._similar > 0.0, self._slack.t_max, -self._slack.t_min) * (
+            self._weights / self._bounds
+        )
 
     def t(self, multipliers: FloatArray) -> FloatArray:
         """The argument of the slack's conjugate for each pair."""

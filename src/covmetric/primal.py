@@ -9,8 +9,7 @@ import numpy.typing as npt
 from scipy.linalg import lapack
 
 from covmetric._validation import FloatArray
-from covmetric.slacks import Slack
-from covmetric.sums import PairSums
+from covmetric.sums import PairTerms
 
 _EPS = float(np.finfo(np.float64).eps)
 # An error above this, relative to the objective, is worth the correction for the rounding of the factor.
@@ -43,16 +42,11 @@ class PrimalPoint:
 class Primal:
     """The reduced primal P(W) = -log det W + tr W - n + sum over the active pairs of c_k d(s_k)."""
 
-    def __init__(
-        self, sums: PairSums, similar: FloatArray, bounds: FloatArray, weights: FloatArray, slack: Slack
-    ) -> None:
-        self._sums = sums
-        self._similar = similar
-        self._bounds = bounds
-        self._weights = weights
-        self._slack = slack
+    def __init__(self, terms: PairTerms) -> None:
+        self._sums, self._slack = terms.sums, terms.slack
+        self._similar, self._bounds, self._weights = terms.similar, terms.bounds, terms.weights
         with np.errstate(over="ignore"):
-            self.squared_norms = sums.squared_norms()
+            self.squared_norms = terms.sums.squared_norms()
 
     def active(self, s: FloatArray) -> npt.NDArray[np.bool_]:
         """The pairs on the wrong side of their bound: the only ones that pay."""

@@ -21,7 +21,7 @@ from covmetric.certificate import Certificate
 from covmetric.dual import Dual
 from covmetric.primal import Primal, PrimalPoint
 from covmetric.slacks import Slack, get_slack
-from covmetric.sums import PairSums
+from covmetric.sums import PairSums, PairTerms
 
 # Overflow has its own meaning here (an infinite price, a point out of reach) and is not worth a warning.
 _quietly = np.errstate(all="ignore")
@@ -126,8 +126,8 @@ class MetricProblem:
         self.bounds: FloatArray = read_only(positive_vector("bounds", bounds, K))
         self.weights: FloatArray = read_only(positive_vector("weights", weights, K))
         self.sums = PairSums(read_only(sums.rows), self.pairs)
-        parts = (self.sums, self.similar, self.bounds, self.weights, self.slack)
-        self._primal, self._dual = Primal(*parts), Dual(*parts)
+        terms = PairTerms(self.sums, self.similar, self.bounds, self.weights, self.slack)
+        self._primal, self._dual = Primal(terms), Dual(terms)
         self._check_scale()
 
     def changed(

@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from covmetric._validation import FloatArray, IntArray
+from covmetric.slacks import Slack
 
 # Bytes of one chunk of differences: a few fit into the cache of a core, and one is enough to keep BLAS busy.
 _CHUNK_BYTES = 2**21
 # The differences of all pairs are kept where they take no more than this: gathering them costs as much as a sum.
 _KEPT_BYTES = 2**26
+
+
+@dataclass(frozen=True)
+class PairTerms:
+    """The pairs of a problem: their differences, and what each of them asks for (arrays of shape (K,))."""
+
+    sums: PairSums
+    similar: FloatArray
+    bounds: FloatArray
+    weights: FloatArray
+    slack: Slack
 
 
 class PairSums:

@@ -13,7 +13,7 @@ from covmetric.problem import CertifiedPoint, MetricProblem
 from covmetric.solvers.base import Solver, StepFailed, StepStalled
 from covmetric.solvers.interrupt import check_interrupt
 from covmetric.solvers.linesearch import Ray, search
-from covmetric.solvers.system import HalfVectors, choose_system, half_vectors_of
+from covmetric.solvers.system import ActiveTerms, HalfVectors, choose_system, half_vectors_of
 
 _EPS = float(np.finfo(np.float64).eps)
 # A certificate after so many steps, even where the solver's own estimate of the gap is still large.
@@ -101,7 +101,7 @@ class Newton(Solver[NewtonState]):
         active = np.flatnonzero((problem.similar * (s - 1.0) > 0.0) & (s > 0.0))
         sa, b, c = s[active], problem.bounds[active], weights[active]
         forces, springs = c / b * slack.gradient(sa), c / (b * b) * slack.curvature(sa)
-        system = choose_system(problem, C, active, forces, springs, half, self.memory)
+        system = choose_system(ActiveTerms(problem, C, active, forces, springs, half), self.memory)
         gradient = half.pack(C.T @ C - half.identity) + system.force
         x = -system.solve(gradient)
         decrement = -float(gradient @ x)

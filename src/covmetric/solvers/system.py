@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import blas, lapack
@@ -54,6 +56,40 @@ def half_vectors_of(n: int) -> HalfVectors:
     return HalfVectors(n)
 
 
+@dataclass(frozen=True)
+class ActiveTerms:
+    """What the active pairs contribute to the gradient and the Hessian at W = C C^T.
+
+    Attributes
+    ----------
+    active : array of int, shape (a,)
+    forces, springs : array, shape (a,)
+        c d'(s) / b and c d''(s) / b^2 of the active pairs.
+    """
+
+    problem: MetricProblem
+    C: FloatArray
+    active: IntArray
+    forces: FloatArray
+    springs: FloatArray
+    half: HalfVectors
+
+    def half_vectors(self) -> Iterator[tuple[slice, FloatArray]]:
+        """Chunks of the active pairs, as slices, with the half vectors of their B_k = C^T A_k C."""
+        from covmetric.solvers._kernels import half_grams  # Numba takes a second to import
+
+        sums, C = self.problem.sums, self.C
+        outer = sums.outer()
+        if outer is not None and np.count_nonzero(C) == len(C) and np.ptp(np.diag(C)) == 0.0:
+            # The first step, from a multiple of the identity: B_k is a multiple of A_k.
+            yield slice(0, len(self.active)), C[0, 0] ** 2 * self.half.pack_rows(outer[self.active])
+            return
+        for part, G in sums.transformed(self.active, C):
+            V = np.empty((len(G), self.half.size))
+            half_grams(G, V)
+            yield part, V
+
+
 class System(ABC):
     """The system of one step. `force` is sum_k forces_k vec(B_k), gathered on the way."""
 
@@ -71,23 +107,16 @@ class System(ABC):
 class DenseSystem(System):
     """The p x p matrix, summed up by chunks of pairs."""
 
-    def __init__(
-        self,
-        problem: MetricProblem,
-        C: FloatArray,
-        active: IntArray,
-        forces: FloatArray,
-        springs: FloatArray,
-        half: HalfVectors,
-    ) -> None:
-        self.force = np.zeros(half.size)
-        self._matrix = np.eye(half.size, order="F")
-        roots = np.sqrt(springs)
+    def __init__(self, terms: ActiveTerms) -> None:
+        size = terms.half.size
+        self.force = np.zeros(size)
+        self._matrix = np.eye(size, order="F")
+        roots = np.sqrt(terms.springs)
         # The matrix is written once per block, so a block has many rows; one triangle is enough.
-        block = np.empty((min(len(active), max(1, _BLOCK_BYTES // (8 * half.size))), half.size))
+        block = np.empty((min(len(terms.active), max(1, _BLOCK_BYTES // (8 * size))), size))
         filled = 0
-        for part, V in half_vectors(problem, C, active, half):
-            self.force += forces[part] @ V
+        for part, V in terms.half_vectors():
+            self.force += terms.forces[part] @ V
             V *= roots[part, None]
             while len(V):
                 rows = V[: len(block) - filled]
@@ -113,20 +142,12 @@ class DenseSystem(System):
 class PairSystem(System):
     """The (active pairs) x (active pairs) matrix of Woodbury's identity."""
 
-    def __init__(
-        self,
-        problem: MetricProblem,
-        C: FloatArray,
-        active: IntArray,
-        forces: FloatArray,
-        springs: FloatArray,
-        half: HalfVectors,
-    ) -> None:
-        self._V = np.empty((len(active), half.size))
-        for part, V in half_vectors(problem, C, active, half):
+    def __init__(self, terms: ActiveTerms) -> None:
+        self._V = np.empty((len(terms.active), terms.half.size))
+        for part, V in terms.half_vectors():
             self._V[part] = V
-        self.force = forces @ self._V
-        self._roots = np.sqrt(springs)
+        self.force = terms.forces @ self._V
+        self._roots = np.sqrt(terms.springs)
 
     def rates(self, x: FloatArray) -> FloatArray:
         return np.asarray(self._V @ x)
@@ -147,30 +168,22 @@ class PairSystem(System):
 class IterativeSystem(System):
     """Conjugate gradients: no matrix at all, two passes over the active pairs per iteration."""
 
-    def __init__(
-        self,
-        problem: MetricProblem,
-        C: FloatArray,
-        active: IntArray,
-        forces: FloatArray,
-        springs: FloatArray,
-        half: HalfVectors,
-    ) -> None:
-        self._problem, self._C, self._active, self._springs, self._half = problem, C, active, springs, half
-        weights = np.zeros(problem.n_pairs)
-        weights[active] = forces
-        sums = problem.sums
-        self.force = half.pack(sums.gram(weights, transform=C) - sums.gram(-weights, transform=C))
+    def __init__(self, terms: ActiveTerms) -> None:
+        self._terms = terms
+        weights = np.zeros(terms.problem.n_pairs)
+        weights[terms.active] = terms.forces
+        sums, C = terms.problem.sums, terms.C
+        self.force = terms.half.pack(sums.gram(weights, transform=C) - sums.gram(-weights, transform=C))
 
     def _apply(self, x: FloatArray) -> FloatArray:
-        X = self._half.unpack(x)
-        n = self._half.n
+        terms, half = self._terms, self._terms.half
+        X, n = half.unpack(x), half.n
         total = np.zeros((n, n))
-        for part, G in self._problem.sums.transformed(self._active, self._C):
+        for part, G in terms.problem.sums.transformed(terms.active, terms.C):
             flat = G.reshape(-1, n)
-            pulls = self._springs[part] * np.einsum("kan,kan->k", (flat @ X).reshape(G.shape), G)
+            pulls = terms.springs[part] * np.einsum("kan,kan->k", (flat @ X).reshape(G.shape), G)
             total += (G * pulls[:, None, None]).reshape(-1, n).T @ flat
-        return x + self._half.pack(total)
+        return x + half.pack(total)
 
     def solve(self, r: FloatArray) -> FloatArray:
         x, residual = np.zeros_like(r), r.copy()
@@ -190,32 +203,9 @@ class IterativeSystem(System):
         return x
 
 
-def half_vectors(problem: MetricProblem, C: FloatArray, active: IntArray, half: HalfVectors):  # type: ignore[no-untyped-def]
-    """Chunks of the active pairs, as slices into `active`, with the half vectors of their B_k."""
-    from covmetric.solvers._kernels import half_grams  # Numba takes a second to import
-
-    outer = problem.sums.outer()
-    if outer is not None and np.count_nonzero(C) == len(C) and np.ptp(np.diag(C)) == 0.0:
-        # The first step, from a multiple of the identity: B_k is a multiple of A_k.
-        yield slice(0, len(active)), C[0, 0] ** 2 * half.pack_rows(outer[active])
-        return
-    for part, G in problem.sums.transformed(active, C):
-        V = np.empty((len(G), half.size))
-        half_grams(G, V)
-        yield part, V
-
-
-def choose_system(
-    problem: MetricProblem,
-    C: FloatArray,
-    active: IntArray,
-    forces: FloatArray,
-    springs: FloatArray,
-    half: HalfVectors,
-    memory: float,
-) -> System:
+def choose_system(terms: ActiveTerms, memory: float) -> System:
     """The system with the least arithmetic among those that fit the memory."""
-    p, a = half.size, len(active)
+    p, a, problem = terms.half.size, len(terms.active), terms.problem
     # Conjugate gradients run at half the speed of the others (thin products) and need about so many iterations.
     costs: dict[type[IterativeSystem | DenseSystem | PairSystem], float] = {}
     costs[IterativeSystem] = 2.0 * _CG_USUAL_STEPS * 4.0 * problem.n**2 * problem.m * a
@@ -223,5 +213,4 @@ def choose_system(
         costs[DenseSystem] = a * p * p + p**3 / 3.0
     if 8.0 * a * (p + a) <= memory:
         costs[PairSystem] = a * a * p + a**3 / 3.0
-    kind = min(costs, key=lambda kind: costs[kind])
-    return kind(problem, C, active, forces, springs, half)
+    return min(costs, key=lambda kind: costs[kind])(terms)
