@@ -185,6 +185,7 @@ def growth_case(n: int, K: int, lam: float) -> None:
     """One row of the growth table, in a process of its own for the sake of its peak memory."""
     embedded, labels = simulated_classes(n, 2000 if n < 100 else 200 if n < 400 else 80)
     problem = labelled_problem(embedded, labels, K, lam, "is")
+    solve(make_paper_problem(4, 6, 1e-1), "newton")  # compiled before anything is timed
     with threadpool_limits(1, user_api="blas"):
         result = solve(problem, "newton", tol=1e-6)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

@@ -12,8 +12,8 @@ from covmetric.slacks import Slack
 
 # Bytes of one chunk of differences: a few fit into the cache of a core, and one is enough to keep BLAS busy.
 _CHUNK_BYTES = 2**21
-# The differences of all pairs are kept where they take no more than this: gathering them costs as much as a sum.
-_KEPT_BYTES = 2**26
+# Arrays of all the pairs are kept where they take no more than this; larger ones cost more to make than they save.
+_KEPT_BYTES = 2**24
 
 
 @dataclass(frozen=True)

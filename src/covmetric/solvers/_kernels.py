@@ -463,21 +463,11 @@ def half_grams(G, out):
     ints, reals, options = np.array([n, m], np.int32), np.array([1.0, 0.0]), _OPTIONS.copy()
     root = math.sqrt(2.0)
     for k in range(q):
-        if n <= SMALL_SOLVE:
-            for i in range(n):
-                for j in range(i + 1):
-                    B[i, j] = 0.0
-            for a in range(m):
-                for i in range(n):
-                    f = G[k, a, i]
-                    for j in range(i + 1):
-                        B[i, j] += f * G[k, a, j]
-        else:
-            # The upper triangle of BLAS is the lower one of a row-major B.
-            _dsyrk(
-                options[_UPPER:].ctypes, options[_NORMAL:].ctypes, ints.ctypes, ints[1:].ctypes, reals.ctypes,
-                G[k].ctypes, ints.ctypes, reals[1:].ctypes, B.ctypes, ints.ctypes,
-            )  # fmt: skip
+        # The upper triangle of BLAS is the lower one of a row-major B.
+        _dsyrk(
+            options[_UPPER:].ctypes, options[_NORMAL:].ctypes, ints.ctypes, ints[1:].ctypes, reals.ctypes,
+            G[k].ctypes, ints.ctypes, reals[1:].ctypes, B.ctypes, ints.ctypes,
+        )  # fmt: skip
         start = 0
         for i in range(n):
             row = out[k, start : start + i + 1]
