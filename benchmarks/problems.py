@@ -65,7 +65,8 @@ def brodatz_like():
     rng = np.random.default_rng(0)
     matrices, labels = [], []
     for number in [k for k in range(1, 113) if k != 14]:
-        grey = np.asarray(Image.open(folder / f"D{number}.gif").convert("L"), dtype=float)
+        with Image.open(folder / f"D{number}.gif") as image:
+            grey = np.asarray(image.convert("L"), dtype=float)
         features = np.stack([grey, *_derivatives(grey)], axis=-1)
         for top, left in rng.integers(0, 640 - 128, (50, 2)):
             matrices.append(np.cov(features[top : top + 128, left : left + 128].reshape(-1, 5).T))
@@ -84,7 +85,8 @@ def eth80_like():
     for c, group in enumerate(sorted(p for p in folder.iterdir() if p.is_dir())):
         for thing in sorted(p for p in group.iterdir() if p.is_dir()):
             for path in sorted(thing.glob("*.webp"))[::4][:10]:
-                colour = np.asarray(Image.open(path).convert("RGB"), dtype=float)
+                with Image.open(path) as image:
+                    colour = np.asarray(image.convert("RGB"), dtype=float)
                 y, x = np.mgrid[: colour.shape[0], : colour.shape[1]]
                 features = np.stack([x, y, *np.moveaxis(colour, 2, 0), *_derivatives(colour.mean(axis=2))], axis=-1)
                 matrices.append(np.cov(features.reshape(-1, 9).T))

@@ -119,14 +119,14 @@ def certificate_share(n: int) -> tuple[float, int, float]:
     """A certificate over an epoch of the paper's problem; epochs per certificate by default; share of the time then."""
     problem = make_paper_problem(n, 50, 1e-2, seed=0)
     solver, rng = Dykstra(), np.random.default_rng(0)
-    state = solver.start(problem, np.zeros(problem.n_pairs), rng)
+    state = solver.start(problem, np.eye(n), np.zeros(problem.n_pairs), rng)
     epoch = certificate = np.inf
     per_certificate = 0
     for _ in range(ROUNDS):
         solver.resume(problem, state, problem.certified(None, state.alpha))
         epochs = 0
         started = time.perf_counter()
-        while not solver.due(problem, state):
+        while not solver.due(problem, state, 1e-6):
             solver.step(problem, state)
             epochs += 1
         epoch = min(epoch, (time.perf_counter() - started) / epochs)

@@ -1,0 +1,55 @@
+"""The benchmarks run: their pieces, once, on the smallest sizes. No test looks at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks import problems, projection, solvers
+from covmetric import Status, make_paper_problem, solve
+
+
+def test_projection():
+    assert all(seconds > 0.0 for seconds in projection.row(5))
+    ratio, every, share = projection.certificate_share(5)
+    assert ratio > 0.0
+    assert every >= 1
+    assert 0.0 < share < 1.0
+
+
+def test_rivals_reach_the_tolerance():
+    problem = make_paper_problem(5, 10, 1e-2, 0)
+    optimum = solve(problem, "newton", tol=1e-12).certificate.primal
+    assert solvers.literal_seconds(problem, "perm") > 0.0
+    assert solvers.lbfgs_seconds(problem, optimum) > 0.0
+    assert solvers.cvxpy_seconds(problem, "CLARABEL") > 0.0
+
+
+def test_growth_case(capsys):
+    solvers.main(["--case", "4", "100", "1e-2"])
+    assert '"status": "SOLVED"' in capsys.readouterr().out
+
+
+def test_unknown_section():
+    with pytest.raises(SystemExit, match="unknown section 'speed'"):
+        solvers.main(["speed"])
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize(("name", "n"), [("brodatz_like", 5), ("eth80_like", 9)])
+def test_real_problems(name, n, data_folder, monkeypatch):
+    """The paper's images where they are at hand: solved to 1e-9 with every slack, down to lambda = 1e-6."""
+    monkeypatch.setattr(problems, "_DATA", data_folder)
+    embedded, labels = getattr(problems, name)()
+    assert embedded.shape[1:] == (n, n)
+    for slack in ("is", "l2", "re"):
+        for lam in (1e-1, 1e-3, 1e-6):
+            problem = problems.labelled_problem(embedded, labels, 800, lam, slack)
+            assert solve(problem, "newton", tol=1e-9).status is Status.SOLVED
+
+
+def test_simulated_problems_where_there_is_no_data(tmp_path, monkeypatch):
+    monkeypatch.setattr(problems, "_DATA", tmp_path)
+    embedded, labels = problems.eth80_like()
+    assert embedded.shape == (800, 9, 9)
+    assert len(np.unique(labels)) == 8
