@@ -1,4 +1,4 @@
-"""Random problems for the tests: all sizes, slacks, ranks and weights that the issue of correctness cares about."""
+"""Random problems for the tests: all the sizes, slacks, ranks and weights for which the optimum has to be right."""
 
 from __future__ import annotations
 
