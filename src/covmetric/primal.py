@@ -9,7 +9,7 @@ import numpy.typing as npt
 from scipy.linalg import lapack
 
 from covmetric._validation import FloatArray
-from covmetric.sums import PairTerms
+from covmetric.sums import PairTerms, is_multiple_of_identity
 
 _EPS = float(np.finfo(np.float64).eps)
 # An error above this, relative to the objective, is worth the correction for the rounding of the factor.
@@ -65,8 +65,8 @@ class Primal:
         factor, failed = lapack.dpotrf(W, lower=True, clean=True)
         if failed:
             return None
-        if np.count_nonzero(W) == len(W) and np.ptp(np.diag(W)) == 0.0:
-            s = W[0, 0] * self.squared_norms / self._bounds  # a multiple of the identity: where solves begin
+        if is_multiple_of_identity(W):
+            s = W[0, 0] * self.squared_norms / self._bounds
         else:
             s = self._sums.quadratic(W) / self._bounds
         logdet = 2.0 * float(np.log(np.diag(factor)).sum())

@@ -31,13 +31,15 @@ _quietly = np.errstate(all="ignore")
 class CertifiedPoint:
     """A metric and feasible multipliers, with the certificate that belongs to just these two.
 
-    `ratios` are the squared distances of the pairs over their bounds, in this metric.
+    `ratios` are the squared distances of the pairs over their bounds, in this metric. `derived` says whether W is the
+    metric of the multipliers.
     """
 
     W: FloatArray
     multipliers: FloatArray
     certificate: Certificate
     ratios: FloatArray
+    derived: bool
 
 
 class MetricProblem:
@@ -48,7 +50,8 @@ class MetricProblem:
         -log det W + tr W - n + sum_k c_k d(xi_k)    subject to    y_k <A_k, W> <= y_k b_k xi_k
 
     with A_k = F_k F_k^T and F_k = Phi(X_i) - Phi(X_j) for the pair k = (i, j). <A_k, W> is a SQUARED distance, and the
-    bounds b_k are in the same units. Only the embedded examples and index pairs are held, never K matrices.
+    bounds b_k are in the same units. Only the embedded examples and index pairs are held, not K matrices
+    (but for small problems, where up to 16 MB of them save time).
 
     Parameters
     ----------
@@ -98,8 +101,7 @@ class MetricProblem:
         if examples.ndim != 3 or 0 in examples.shape[1:]:
             raise ValueError(f"embedded must have shape (l, n, m) with n, m >= 1; got {examples.shape}")
         index = _check_pairs(pairs, len(examples))
-        sums = PairSums(np.array(np.swapaxes(examples, 1, 2), order="C"), index)
-        self._setup(sums, similar, bounds, weights, slack)
+        self._setup(np.array(np.swapaxes(examples, 1, 2), order="C"), index, similar, bounds, weights, slack)
 
     @classmethod
     def from_differences(
@@ -115,17 +117,19 @@ class MetricProblem:
         rows[:K] = np.swapaxes(differences, 1, 2)
         pairs = np.stack([np.arange(K), np.full(K, K)], axis=1)
         problem = cls.__new__(cls)
-        problem._setup(PairSums(rows, pairs), similar, bounds, weights, slack)
+        problem._setup(rows, pairs, similar, bounds, weights, slack)
         return problem
 
-    def _setup(self, sums: PairSums, similar: Any, bounds: Any, weights: Any, slack: str | Slack) -> None:
-        K = len(sums.pairs)
+    def _setup(
+        self, rows: FloatArray, pairs: IntArray, similar: Any, bounds: Any, weights: Any, slack: str | Slack
+    ) -> None:
+        K = len(pairs)
         self.slack = get_slack(slack)
-        self.pairs: IntArray = read_only(sums.pairs)
+        self.pairs: IntArray = read_only(pairs)
         self.similar: FloatArray = read_only(_check_similar(similar, K))
         self.bounds: FloatArray = read_only(positive_vector("bounds", bounds, K))
         self.weights: FloatArray = read_only(positive_vector("weights", weights, K))
-        self.sums = PairSums(read_only(sums.rows), self.pairs)
+        self.sums = PairSums(read_only(rows), self.pairs)
         terms = PairTerms(self.sums, self.similar, self.bounds, self.weights, self.slack)
         self._primal, self._dual = Primal(terms), Dual(terms)
         self._check_scale()
@@ -176,7 +180,8 @@ class MetricProblem:
             raise ValueError("no pairs are left: at least one pair is needed")
         problem = MetricProblem.__new__(type(self))
         problem._setup(
-            PairSums(self.sums.rows, all_pairs),
+            self.sums.rows,
+            all_pairs,
             all_similar,
             self.bounds[kept] if bounds is None else bounds,
             self.weights[kept] if weights is None else weights,
@@ -281,9 +286,10 @@ class MetricProblem:
             raise ValueError("W and multipliers are both None: give at least one of them")
         if W is None:
             dual = self._dual.repaired(self._check_multipliers(multipliers))
-            primal = self._primal.point(dual.metric) or self._require(np.eye(self.n))
+            stored = self._primal.point(dual.metric)
+            primal, derived = stored or self._require(np.eye(self.n)), stored is not None
         else:
-            primal = self._require(W)
+            primal, derived = self._require(W), False
             given = None if multipliers is None else self._check_multipliers(multipliers)
             dual = self._dual.repaired(self._primal.multipliers(primal.ratios) if given is None else given)
         violation = self.similar * (primal.ratios - self.slack.xi(self._dual.t(dual.multipliers)))
@@ -294,7 +300,7 @@ class MetricProblem:
             tol=tol,
             rounding=primal.rounding + dual.rounding,
         )
-        return CertifiedPoint(primal.metric, dual.multipliers, certificate, primal.ratios)
+        return CertifiedPoint(primal.metric, dual.multipliers, certificate, primal.ratios, derived)
 
     def _check_metric(self, W: Any) -> FloatArray:
         metric = as_floats("W", W)

@@ -1,4 +1,4 @@
-"""The compiled projection of Dykstra's algorithm: the only Numba code of covmetric.
+"""The compiled kernels, the only Numba code of covmetric: Dykstra's projection, and half vectors for Newton's step.
 
 A sweep projects the current metric onto a list of half-spaces, one after the other. The mathematics keeps the
 paper's letters. BLAS and LAPACK are SciPy's, called by address: ``add_symbol`` gives the linker a name for each, so
@@ -180,7 +180,9 @@ def find_root(d, e2, trace, b, c, t, limit, xi, xi_prime, gradient):
     `limit` is the u that brings the multiplier to zero, where the slack is 1; u = 0 is never beyond it.
     """
     ratio = b / c
-    f1, squares = trace, _dot(d, d, d.size) + 2.0 * e2[: d.size - 1].sum()
+    f1, squares = trace, _dot(d, d, d.size)
+    for i in range(d.size - 1):
+        squares += 2.0 * e2[i]
     f2 = b * _call(xi, t)
     if abs(f1 - f2) <= _ROOT_RTOL * min(f1, f2):
         return 0.0
@@ -419,7 +421,7 @@ def sweep(W, alpha, rows, pairs, y, b, c, order, xi, xi_prime, gradient, counts)
             _reduce_wide(F, tau, work, ints)
         trace = _product(W, F, G, ints, reals, options)
         if not trace > 0.0:
-            if F.any():  # W is not positive definite any more
+            if _dot(F.ravel(), F.ravel(), F.size) != 0.0:  # W is not positive definite any more
                 status = BROKEN
                 break
             # F = 0: the distance is zero whatever W is, and a dissimilar pair pays for it in full.
@@ -431,7 +433,9 @@ def sweep(W, alpha, rows, pairs, y, b, c, order, xi, xi_prime, gradient, counts)
             counts[1] += 1
             continue
         _gram(F, G, M, ints, reals, options)
-        T[:] = M
+        for a in range(m):
+            for q in range(m):
+                T[a, q] = M[a, q]
         if m <= SMALL_TRIDIAGONAL:
             _tridiagonal_loops(T, d, e2, v, w)
         else:

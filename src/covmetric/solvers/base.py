@@ -11,6 +11,7 @@ from covmetric._validation import FloatArray
 from covmetric.problem import CertifiedPoint, MetricProblem
 
 State = TypeVar("State")
+_EPS = float(np.finfo(np.float64).eps)
 
 
 class StepFailed(ArithmeticError):
@@ -19,6 +20,12 @@ class StepFailed(ArithmeticError):
 
 class StepStalled(ArithmeticError):
     """No step improves the objective any more."""
+
+
+def is_degenerate(factor: FloatArray) -> bool:
+    """Whether the entries of L L^T, L triangular, hold its smallest eigenvalues to less than two digits."""
+    extent = np.abs(factor.diagonal())
+    return bool(extent.min() ** 2 < 100.0 * _EPS * extent.max() ** 2)
 
 
 class Solver(ABC, Generic[State]):

@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.linalg import lapack
 
 from covmetric._validation import FloatArray, IntArray, is_count
 from covmetric.orders import Order, get_order
 from covmetric.problem import CertifiedPoint, MetricProblem
-from covmetric.solvers.base import Solver, StepFailed
+from covmetric.solvers.base import Solver, StepFailed, is_degenerate
 from covmetric.solvers.interrupt import check_interrupt
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 # One call of the compiled sweep does about this much arithmetic, so that Ctrl-C is heard within a tenth of a second.
 _FLOPS_PER_CALL = 5e8
+# Certificates in a row with a metric that cannot be stored, before the solve gives up.
+_MAX_DEGENERATE = 5
 
 
 @dataclass
@@ -26,12 +29,14 @@ class DykstraState:
 
     W: FloatArray
     alpha: FloatArray
+    order: Order
     rng: np.random.Generator
     slack: CompiledSlack
     visits: int = 0
     counts: IntArray = field(default_factory=lambda: np.zeros(2, dtype=np.int64))
     epochs_since_certificate: int = 0
     work_since_certificate: float = 0.0
+    degenerate_certificates: int = 0
 
 
 class Dykstra(Solver[DykstraState]):
@@ -68,19 +73,19 @@ class Dykstra(Solver[DykstraState]):
     ) -> DykstraState:
         from covmetric.solvers import _kernels  # Numba takes a second to import
 
-        self._order = get_order(self.order)
         every = self.certify_every
         if every is not None and not (is_count(every) and every >= 1):
             raise ValueError(f"certify_every must be None or an integer >= 1, got {every!r}")
         return DykstraState(
             W=W.copy(),
             alpha=multipliers.copy(),
+            order=get_order(self.order),
             rng=rng,
             slack=_kernels.compile_slack(problem.slack),
         )
 
     def step(self, problem: MetricProblem, state: DykstraState) -> None:
-        order = self._order.epoch(problem.n_pairs, state.rng)
+        order = state.order.epoch(problem.n_pairs, state.rng)
         moved, idle = state.counts.tolist()
         per_call = max(1, int(_FLOPS_PER_CALL / (10 * problem.n**2 * problem.m)))
         for start in range(0, len(order), per_call):
@@ -130,10 +135,14 @@ class Dykstra(Solver[DykstraState]):
     def resume(self, problem: MetricProblem, state: DykstraState, point: CertifiedPoint) -> None:
         state.epochs_since_certificate = 0
         state.work_since_certificate = 0.0
-        if np.array_equal(point.multipliers, state.alpha):
+        if point.derived and np.array_equal(point.multipliers, state.alpha):
             state.W = point.W.copy()
         else:
             self._rebuild(problem, state)
+        factor, failed = lapack.dpotrf(state.W, lower=True)
+        state.degenerate_certificates = state.degenerate_certificates + 1 if failed or is_degenerate(factor) else 0
+        if state.degenerate_certificates > _MAX_DEGENERATE:
+            raise StepFailed  # on a metric that cannot be stored, more epochs lead nowhere
 
     def projections(self, state: DykstraState) -> int:
         return state.visits

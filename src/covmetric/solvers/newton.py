@@ -10,12 +10,11 @@ from scipy.optimize import brentq
 
 from covmetric._validation import FloatArray, IntArray, is_number
 from covmetric.problem import CertifiedPoint, MetricProblem
-from covmetric.solvers.base import Solver, StepFailed, StepStalled
+from covmetric.solvers.base import Solver, StepFailed, StepStalled, is_degenerate
 from covmetric.solvers.interrupt import check_interrupt
 from covmetric.solvers.linesearch import Ray, search
 from covmetric.solvers.system import ActiveTerms, HalfVectors, choose_system, half_vectors_of
 
-_EPS = float(np.finfo(np.float64).eps)
 # A certificate after so many steps, even where the solver's own estimate of the gap is still large.
 _CERTIFY_AT_LEAST_EVERY = 5
 # The dual is looked at once the squared Newton decrement is below this: before, the gap is large anyway.
@@ -39,8 +38,8 @@ class NewtonState:
     dual: float
     half: HalfVectors
     share: float
-    base: FloatArray
-    lost: float
+    lost_multipliers: FloatArray
+    lost_price: float
     growth: float = 30.0
     steps_at_share: int = 0
     retreats: int = 0
@@ -52,7 +51,7 @@ class Newton(Solver[NewtonState]):
 
     In these coordinates the gradient is C^T (I + S) C - I, and the Hessian I + sum_k h_k vec(B_k) vec(B_k)^T over the
     active pairs, with B_k = C^T A_k C and h_k = c_k d''(s_k) / b_k^2. It is solved in min(p, active pairs) dimensions,
-    p = n(n+1)/2, by Cholesky, or by conjugate gradients where neither fits the memory.
+    p = n(n+1)/2, by Cholesky, or by conjugate gradients where that is less work or neither fits the memory.
 
     Parameters
     ----------
@@ -92,8 +91,7 @@ class Newton(Solver[NewtonState]):
             C, s = _multiple(problem, share=1.0)
             share = _first_share(problem, s)
         half = half_vectors_of(problem.n)
-        base, lost = _lost_pairs(problem)
-        return NewtonState(C, s, np.inf, multipliers, -np.inf, half, share, base, lost)
+        return NewtonState(C, s, np.inf, multipliers, -np.inf, half, share, *_lost_pairs(problem))
 
     def step(self, problem: MetricProblem, state: NewtonState) -> None:
         C, s, half, slack = state.C, state.s, state.half, problem.slack
@@ -117,7 +115,7 @@ class Newton(Solver[NewtonState]):
         if state.share == 1.0 and (decrement <= _NEAR or state.steps_since_certificate + 1 >= _CERTIFY_AT_LEAST_EVERY):
             changes = springs * b * ds[active]
             self._look_at_dual(problem, state, active, forces, changes, half.unpack(gradient), spectrum, logdet)
-        start = ray.regulariser + float(c @ slack.divergence(sa)) + state.share * state.lost
+        start = ray.regulariser + float(c @ slack.divergence(sa)) + state.share * state.lost_price
         t, primal = search(ray, (start, -decrement))
         if t == 0.0 and state.share == 1.0:
             raise StepStalled
@@ -169,9 +167,7 @@ class Newton(Solver[NewtonState]):
         if t == 0.0 or decrement <= _CENTRED:
             state.share = min(1.0, state.growth * state.share)
             state.steps_at_share = 0
-        extent = np.diag(state.C)
-        # The entries of such a W would not hold its small eigenvalues.
-        degenerate = extent.min() ** 2 < _EPS * extent.max() ** 2
+        degenerate = is_degenerate(state.C)
         if degenerate or state.steps_at_share > _PATIENCE * (1 + state.retreats):
             state.retreats += 1
             if state.retreats > _MAX_RETREATS:
@@ -218,7 +214,7 @@ class Newton(Solver[NewtonState]):
             root, failed = lapack.dpotrf(state.half.identity + gradient)
             candidates.append((-np.inf if failed else 2.0 * float(np.log(root.diagonal()).sum()), forces))
         for stretch, pull in candidates:
-            raw = state.base.copy()
+            raw = state.lost_multipliers.copy()
             raw[active] = problem.similar[active] * pull
             multipliers = problem.clipped(raw)
             if not np.array_equal(raw, multipliers):

@@ -13,6 +13,7 @@ from scipy.linalg import blas, lapack
 from covmetric._validation import FloatArray, IntArray
 from covmetric.problem import MetricProblem
 from covmetric.solvers.base import StepFailed
+from covmetric.sums import is_multiple_of_identity
 
 _CG_MAX_STEPS = 1000
 _BLOCK_BYTES = 2**26
@@ -80,8 +81,8 @@ class ActiveTerms:
 
         sums, C = self.problem.sums, self.C
         outer = sums.outer()
-        if outer is not None and np.count_nonzero(C) == len(C) and np.ptp(np.diag(C)) == 0.0:
-            # The first step, from a multiple of the identity: B_k is a multiple of A_k.
+        if outer is not None and is_multiple_of_identity(C):
+            # The first step: B_k is a multiple of A_k.
             yield slice(0, len(self.active)), C[0, 0] ** 2 * self.half.pack_rows(outer[self.active])
             return
         for part, G in sums.transformed(self.active, C):
