@@ -119,7 +119,7 @@ def certificate_share(n: int) -> tuple[float, int, float]:
     """A certificate over an epoch of the paper's problem; epochs per certificate by default; share of the time then."""
     problem = make_paper_problem(n, 50, 1e-2, seed=0)
     solver, rng = Dykstra(), np.random.default_rng(0)
-    state = solver.start(problem, np.eye(n), np.zeros(problem.n_pairs), rng)
+    state = solver.start(problem, problem.certified(np.eye(n), np.zeros(problem.n_pairs)), rng)
     epoch = certificate = np.inf
     per_certificate = 0
     for _ in range(ROUNDS):

@@ -264,8 +264,8 @@ class Stuck(Solver[list]):
     name = "stuck"
     default_max_iter = 10_000
 
-    def start(self, problem, W, multipliers, rng):
-        return [multipliers]
+    def start(self, problem, point, rng):
+        return [point.multipliers]
 
     def step(self, problem, state):
         pass
@@ -295,14 +295,14 @@ def test_a_certificate_spoilt_by_rounding_is_a_numerical_error(problem, monkeypa
     """The gap would meet the tolerance, but its own rounding error does not."""
     import dataclasses
 
-    real = MetricProblem.certified
+    real = MetricProblem.certified_arrays
 
     def coarse(self, *arguments):
         point = real(self, *arguments)
         certificate = dataclasses.replace(point.certificate, rounding=1.0)
         return dataclasses.replace(point, certificate=certificate)
 
-    monkeypatch.setattr(MetricProblem, "certified", coarse)
+    monkeypatch.setattr(MetricProblem, "certified_arrays", coarse)
     with pytest.warns(ConvergenceWarning, match="NUMERICAL_ERROR"):
         result = solve(problem, "dykstra", random_state=0)
     assert result.status is Status.NUMERICAL_ERROR
@@ -311,7 +311,7 @@ def test_a_certificate_spoilt_by_rounding_is_a_numerical_error(problem, monkeypa
 def test_a_negative_gap_beyond_the_tolerance_is_a_numerical_error(problem, monkeypatch):
     import dataclasses
 
-    real = MetricProblem.certified
+    real = MetricProblem.certified_arrays
 
     def wrong(self, *arguments):
         point = real(self, *arguments)
@@ -319,7 +319,7 @@ def test_a_negative_gap_beyond_the_tolerance_is_a_numerical_error(problem, monke
         worse = dataclasses.replace(now, dual=now.primal + 1.0, gap=-1.0, relative_gap=-1.0)
         return dataclasses.replace(point, certificate=worse)
 
-    monkeypatch.setattr(MetricProblem, "certified", wrong)
+    monkeypatch.setattr(MetricProblem, "certified_arrays", wrong)
     with pytest.warns(ConvergenceWarning, match="NUMERICAL_ERROR"):
         assert solve(problem, "dykstra", random_state=0).status is Status.NUMERICAL_ERROR
 

@@ -57,8 +57,7 @@ class Dual:
 
     def losses(self, multipliers: FloatArray) -> float:
         """sum_k c_k h(t_k)."""
-        with np.errstate(all="ignore"):
-            return float(self._weights @ self._slack.conjugate(self.t(multipliers)))
+        return float(self._weights @ self._slack.conjugate(self.t(multipliers)))
 
     def point(self, multipliers: FloatArray) -> DualPoint | None:
         """The point of these multipliers, or None where they are not feasible."""
@@ -73,6 +72,8 @@ class Dual:
         g is concave along the ray, and 0 at its origin, so there always is one.
         """
         clipped = self.clipped(multipliers)
+        if not clipped.any():
+            return self._origin()
         t = self.t(clipped)
         signed = self._similar * clipped
         plus, minus = self._sums.gram(signed), self._sums.gram(-signed)
@@ -87,8 +88,12 @@ class Dual:
                 if best.value >= 0.0:
                     return best
             theta = 0.9 * theta if theta > 1e-9 else 0.0
-        n = len(plus)
-        return DualPoint(np.zeros_like(clipped), 0.0, np.eye(n), n * _EPS)
+        return self._origin()
+
+    def _origin(self) -> DualPoint:
+        """The point of no multipliers at all."""
+        n = self._sums.rows.shape[2]
+        return DualPoint(np.zeros(len(self._bounds)), 0.0, np.eye(n), n * _EPS)
 
     def clipped(self, multipliers: FloatArray) -> FloatArray:
         """The multipliers, each brought to the nearest value that its own domain allows."""
@@ -99,21 +104,21 @@ class Dual:
     ) -> DualPoint | None:
         """The point whose S is plus - minus, or None if I + S is not positive definite."""
         n = len(plus)
-        with np.errstate(all="ignore"):
-            losses = self._weights * self._slack.conjugate(t)
-            H = np.eye(n) + plus - minus
-        if not (np.isfinite(losses).all() and np.isfinite(H).all()):
+        losses = self._weights * self._slack.conjugate(t)
+        loss, loss_size = float(losses.sum()), float(np.abs(losses).sum())
+        H = plus - minus
+        H.flat[:: n + 1] += 1.0
+        if not (np.isfinite(loss_size) and np.isfinite(H).all()):
             return None
         R, failed = lapack.dpotrf(H, lower=False, clean=True)
         if failed:
             return None
-        size = np.sqrt(1.0 + np.diag(plus) + np.diag(minus))
+        size = np.sqrt(1.0 + plus.diagonal() + minus.diagonal())
         inverse, _ = lapack.dtrtri(R)
         metric = inverse @ inverse.T
         # |trace(metric E)| for the entrywise bound |E_ij| <= eps size_i size_j on the error of I + S.
         rounding = _EPS * float(size @ np.abs(metric) @ size)
-        loss, loss_size = float(losses.sum()), float(np.abs(losses).sum())
-        logdet = 2.0 * float(np.log(np.diag(R)).sum())
+        logdet = 2.0 * float(np.log(R.diagonal()).sum())
         if rounding > _ACCURATE_BELOW * max(1.0, abs(logdet + loss)):
             accurate = self._accurate(multipliers, size)
             if accurate is None:
@@ -164,8 +169,7 @@ class Dual:
         limit = -1.0 / eigenvalues[0] if eigenvalues[0] < -1.0 else 1.0
 
         def slope(theta: float) -> float:
-            with np.errstate(over="ignore"):
-                loss = float((self._weights * t * self._slack.xi(theta * t)).sum())
+            loss = float((self._weights * t * self._slack.xi(theta * t)).sum())
             return float((eigenvalues / (1.0 + theta * eigenvalues)).sum()) - loss
 
         upper = min(limit * (1.0 - 1e-12), 1.0)

@@ -69,17 +69,16 @@ class Primal:
             s = W[0, 0] * self.squared_norms / self._bounds
         else:
             s = self._sums.quadratic(W) / self._bounds
-        logdet = 2.0 * float(np.log(np.diag(factor)).sum())
+        logdet = 2.0 * float(np.log(factor.diagonal()).sum())
         # The factor is that of W + E, |E_ij| <= eps w_i w_j.
-        w = np.sqrt(np.diag(W))
+        w = np.sqrt(W.diagonal())
         inverse, _ = lapack.dtrtri(factor, lower=True)
-        trace = float(np.trace(W))
-        shift = _EPS * trace * self.squared_norms / self._bounds
-        error = _EPS * float(((np.abs(inverse) @ w) ** 2).sum()) + self._loss_error(s, shift)
-        value = self._value(logdet, trace, s)
-        if error > _ACCURATE_BELOW * max(1.0, abs(value)):
+        shift = _EPS * float(W.trace()) * self.squared_norms / self._bounds
+        spread = np.abs(inverse) @ w
+        point, error = self._assembled(W, logdet, s, shift, _EPS * float(spread @ spread))
+        if error > _ACCURATE_BELOW * max(1.0, abs(point.value)):
             return self._accurate(W, factor, inverse, logdet)
-        return PrimalPoint(W, value, s, error + self._summation_error(logdet, trace, s))
+        return point
 
     def _accurate(self, W: FloatArray, factor: FloatArray, inverse: FloatArray, logdet: float) -> PrimalPoint | None:
         """The point of an ill-conditioned W: E = W - L L^T is computed without rounding, and P is corrected for it."""
@@ -96,26 +95,25 @@ class Primal:
         noise = _EPS * np.sqrt(trace * norms)
         shift = 2.0 * noise * np.sqrt(s) + noise**2
         condition = float(np.sqrt((factor**2).sum() * (inverse**2).sum()))
-        error = _EPS * condition * float(np.abs(spectrum).sum()) + self._loss_error(s, shift)
-        return PrimalPoint(W, self._value(logdet, trace, s), s, error + self._summation_error(logdet, trace, s))
+        return self._assembled(W, logdet, s, shift, _EPS * condition * float(np.abs(spectrum).sum()))[0]
 
-    def _value(self, logdet: float, trace: float, s: FloatArray) -> float:
+    def _assembled(
+        self, W: FloatArray, logdet: float, s: FloatArray, shift: FloatArray, error: float
+    ) -> tuple[PrimalPoint, float]:
+        """The point with these figures, and its error without the part of the last summation.
+
+        `error` is that of log det, `shift` that of s, which the losses take up to second order. The digits of the
+        terms of P are the last to be rounded.
+        """
         active = self.active(s)
-        losses = self._weights[active] @ self._slack.divergence(s[active])
-        return float(trace - logdet - len(self._sums.rows[0, 0]) + losses)
-
-    def _loss_error(self, s: FloatArray, shift: FloatArray) -> float:
-        """What the losses make of errors `shift` in s, to second order."""
-        active = self.active(s) & (shift > 0.0)
-        s, shift, c = s[active], shift[active], self._weights[active]
-        return float(c @ (np.abs(self._slack.gradient(s)) * shift + self._slack.curvature(s) * shift**2))
-
-    def _summation_error(self, logdet: float, trace: float, s: FloatArray) -> float:
-        """From the sizes of the terms of P, whose digits are the last to be rounded."""
-        active = self.active(s)
-        s, c = s[active], self._weights[active]
-        losses = c @ (self._slack.divergence(s) + np.abs(self._slack.gradient(s)) * s)
-        return _EPS * float(abs(logdet) + trace + len(self._sums.rows[0, 0]) + losses)
+        s_a, shift, c = s[active], shift[active], self._weights[active]
+        pull = np.abs(self._slack.gradient(s_a))
+        price = c @ self._slack.divergence(s_a)
+        bend = self._slack.curvature(s_a) * shift**2
+        error += float(c @ np.where(shift > 0.0, pull * shift + bend, 0.0))
+        n, trace = len(W), float(W.trace())
+        rounding = error + _EPS * float(abs(logdet) + trace + n + price + (c * pull) @ s_a)
+        return PrimalPoint(W, float(trace - logdet - n + price), s, rounding), error
 
 
 def residual(W: FloatArray, factor: FloatArray) -> FloatArray:

@@ -284,14 +284,24 @@ class MetricProblem:
         check_tolerance(tol)
         if W is None and multipliers is None:
             raise ValueError("W and multipliers are both None: give at least one of them")
+        return self.certified_arrays(
+            None if W is None else self._check_metric(W),
+            None if multipliers is None else self._check_multipliers(multipliers),
+            tol,
+        )
+
+    def certified_arrays(
+        self, W: FloatArray | None, multipliers: FloatArray | None, tol: float = 1e-6
+    ) -> CertifiedPoint:
+        """As `certified`, for a symmetric W and multipliers of the right types and shapes: what solvers hand in."""
         if W is None:
-            dual = self._dual.repaired(self._check_multipliers(multipliers))
+            assert multipliers is not None
+            dual = self._dual.repaired(multipliers)
             stored = self._primal.point(dual.metric)
-            primal, derived = stored or self._require(np.eye(self.n)), stored is not None
+            primal, derived = stored or self._point(np.eye(self.n)), stored is not None
         else:
-            primal, derived = self._require(W), False
-            given = None if multipliers is None else self._check_multipliers(multipliers)
-            dual = self._dual.repaired(self._primal.multipliers(primal.ratios) if given is None else given)
+            primal, derived = self._point(W), False
+            dual = self._dual.repaired(self._primal.multipliers(primal.ratios) if multipliers is None else multipliers)
         violation = self.similar * (primal.ratios - self.slack.xi(self._dual.t(dual.multipliers)))
         certificate = Certificate.from_values(
             primal.value,
@@ -309,9 +319,13 @@ class MetricProblem:
         return symmetric("W", metric)
 
     def _require(self, W: Any) -> PrimalPoint:
-        metric = self._check_metric(W)
+        return self._point(self._check_metric(W))
+
+    def _point(self, metric: FloatArray) -> PrimalPoint:
         point = self._primal.point(metric)
         if point is None:
+            if not np.isfinite(metric).all():
+                raise ValueError("W must be finite")
             smallest = np.linalg.eigvalsh(metric)[0]
             raise ValueError(f"W must be positive definite; its smallest eigenvalue is {smallest:.3g}")
         return point

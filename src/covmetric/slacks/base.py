@@ -14,9 +14,9 @@ class Slack(ABC):
     A pair whose squared distance is s times its bound, on the wrong side of 1, pays c d(s). In the dual, the multiplier
     enters as t = y alpha b / c.
 
-    The methods work on arrays. The three ``scalar_`` functions repeat xi, xi' and d' for one float in plain `math`, for
-    the compiled kernel; a contract test holds the two against each other. 1/xi has to be convex for the kernel's root
-    finder to be fast (it is safe in any case).
+    The methods work on arrays; overflow and division by zero are for the caller to silence. The three ``scalar_``
+    functions repeat xi, xi' and d' for one float in plain `math`, for the compiled kernel; a contract test holds the
+    two against each other. 1/xi has to be convex for the kernel's root finder to be fast (it is safe in any case).
     """
 
     name: ClassVar[str]

@@ -18,12 +18,10 @@ class ItakuraSaito(Slack):
     t_max = 1.0 - 2.0**-48  # t = alpha b / c is rounded a few times, and 1 is the pole
 
     def divergence(self, s: FloatArray) -> FloatArray:
-        with np.errstate(divide="ignore"):
-            return (s - 1.0) - np.log(s)
+        return (s - 1.0) - np.log(s)
 
     def gradient(self, s: FloatArray) -> FloatArray:
-        with np.errstate(divide="ignore"):
-            return (s - 1.0) / s
+        return (s - 1.0) / s
 
     def curvature(self, s: FloatArray) -> FloatArray:
         return 1.0 / (s * s)

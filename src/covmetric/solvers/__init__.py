@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import functools
+import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from covmetric._registry import resolve
-from covmetric._validation import FloatArray, as_floats, check_tolerance, is_count, positive_vector
-from covmetric.problem import MetricProblem
+from covmetric._validation import as_floats, check_tolerance, is_count, positive_vector
+from covmetric.problem import CertifiedPoint, MetricProblem
 from covmetric.solvers.base import Solver, StepFailed, StepStalled
 from covmetric.solvers.dykstra import Dykstra
 from covmetric.solvers.interrupt import deferred_interrupts
@@ -100,13 +103,15 @@ def solve(
     if callback is not None and not callable(callback):
         raise ValueError(f"callback must be None or callable, got {callback!r}")
     threads = 1 if problem.n < ONE_THREAD_BELOW else None
-    with deferred_interrupts(), np.errstate(all="ignore"), _thread_pools().limit(limits=threads, user_api="blas"):
+    started = time.perf_counter()
+    with deferred_interrupts(), np.errstate(all="ignore"), _blas_threads(threads):
         result = run(
             problem,
             chosen,
             tol=float(tol),
             max_iter=int(limit),
-            start=_start(problem, warm_start),
+            start=_start(problem, warm_start, float(tol)),
+            started=started,
             rng=_generator(random_state),
             callback=callback,
         )
@@ -193,21 +198,37 @@ def _generator(random_state: Any) -> np.random.Generator:
 
 
 @functools.cache
-def _thread_pools() -> ThreadpoolController:
+def _blas_libraries() -> list[Any]:
     """The BLAS libraries of this process; looking for them takes milliseconds."""
-    return ThreadpoolController()
+    return list(ThreadpoolController().select(user_api="blas").lib_controllers)
 
 
-def _start(problem: MetricProblem, warm_start: Any) -> tuple[FloatArray, FloatArray]:
+@contextmanager
+def _blas_threads(count: int | None) -> Iterator[None]:
+    """Within, BLAS runs `count` threads (None: as many as before).
+
+    As threadpoolctl's own `limit`, but that libraries which already do so are left alone: a tenth of a millisecond.
+    """
+    before = [(library, library.get_num_threads()) for library in _blas_libraries() if count is not None]
+    changed = [(library, threads) for library, threads in before if threads != count]
+    for library, _ in changed:
+        library.set_num_threads(count)
+    try:
+        yield
+    finally:
+        for library, threads in changed:
+            library.set_num_threads(threads)
+
+
+def _start(problem: MetricProblem, warm_start: Any, tol: float) -> CertifiedPoint:
     """A metric and the feasible multipliers that it belongs to."""
     if warm_start is None:
-        return np.eye(problem.n), np.zeros(problem.n_pairs)
+        return problem.certified_arrays(np.eye(problem.n), np.zeros(problem.n_pairs), tol)
     multipliers = warm_start.multipliers if isinstance(warm_start, SolveResult) else warm_start
     try:
-        point = problem.certified(None, multipliers)
+        return problem.certified(None, multipliers, tol)
     except ValueError as error:
         raise ValueError(f"warm_start does not fit the problem: {error}") from None
-    return point.W, point.multipliers
 
 
 def _warn(result: SolveResult) -> None:

@@ -39,7 +39,7 @@ class Solver(ABC, Generic[State]):
     default_max_iter: ClassVar[int]
 
     @abstractmethod
-    def start(self, problem: MetricProblem, W: FloatArray, multipliers: FloatArray, rng: np.random.Generator) -> State:
+    def start(self, problem: MetricProblem, point: CertifiedPoint, rng: np.random.Generator) -> State:
         """The state at feasible multipliers and their metric: zeros and the identity, or a warm start."""
 
     @abstractmethod

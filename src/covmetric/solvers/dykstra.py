@@ -68,17 +68,15 @@ class Dykstra(Solver[DykstraState]):
     def __repr__(self) -> str:
         return f"Dykstra(order={self.order!r}, certify_every={self.certify_every!r})"
 
-    def start(
-        self, problem: MetricProblem, W: FloatArray, multipliers: FloatArray, rng: np.random.Generator
-    ) -> DykstraState:
+    def start(self, problem: MetricProblem, point: CertifiedPoint, rng: np.random.Generator) -> DykstraState:
         from covmetric.solvers import _kernels  # Numba takes a second to import
 
         every = self.certify_every
         if every is not None and not (is_count(every) and every >= 1):
             raise ValueError(f"certify_every must be None or an integer >= 1, got {every!r}")
         return DykstraState(
-            W=W.copy(),
-            alpha=multipliers.copy(),
+            W=point.W.copy(),
+            alpha=point.multipliers.copy(),
             order=get_order(self.order),
             rng=rng,
             slack=_kernels.compile_slack(problem.slack),

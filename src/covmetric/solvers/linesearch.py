@@ -56,9 +56,8 @@ class Ray:
         s = self.s + t * self.ds
         active = problem.similar * (s - 1.0) > 0.0
         s, c = s[active], self.weights[active]
-        with np.errstate(all="ignore"):
-            value = self.regulariser - np.log(stretch).sum() + t * self.trace_rate + c @ slack.divergence(s)
-            slope = self.trace_rate - (self.eigenvalues / stretch).sum() + (c * self.ds[active]) @ slack.gradient(s)
+        value = self.regulariser - np.log(stretch).sum() + t * self.trace_rate + c @ slack.divergence(s)
+        slope = self.trace_rate - (self.eigenvalues / stretch).sum() + (c * self.ds[active]) @ slack.gradient(s)
         return float(value), float(slope)
 
 

@@ -8,7 +8,6 @@ from typing import Any, Generic
 
 import numpy as np
 
-from covmetric._validation import FloatArray
 from covmetric.certificate import Certificate
 from covmetric.problem import CertifiedPoint, MetricProblem
 from covmetric.solvers.base import Solver, State, StepFailed, StepStalled
@@ -70,35 +69,42 @@ def run(
     *,
     tol: float,
     max_iter: int,
-    start: tuple[FloatArray, FloatArray],
+    start: CertifiedPoint,
+    started: float,
     rng: np.random.Generator,
     callback: Callback | None,
 ) -> SolveResult:
     """Iterate until the certified gap meets the tolerance, or something else ends the solve.
 
-    `start` is a metric and the feasible multipliers it belongs to.
+    `start` is a metric, and the feasible multipliers that it belongs to; the clock runs since `started`.
     """
-    return _Run(problem, solver, tol, max_iter, callback).result(start, rng)
+    return _Run(problem, solver, tol, max_iter, callback, started).result(start, rng)
 
 
 class _Run(Generic[State]):
     """One solve."""
 
     def __init__(
-        self, problem: MetricProblem, solver: Solver[State], tol: float, max_iter: int, callback: Callback | None
+        self,
+        problem: MetricProblem,
+        solver: Solver[State],
+        tol: float,
+        max_iter: int,
+        callback: Callback | None,
+        started: float,
     ) -> None:
         self.problem = problem
         self.solver = solver
         self.max_iter = max_iter
         self.callback = callback
         self.record = _Record(tol)
-        self.started = time.perf_counter()
+        self.started = started
         self.n_iter = 0
 
-    def result(self, start: tuple[FloatArray, FloatArray], rng: np.random.Generator) -> SolveResult:
-        state = self.solver.start(self.problem, *start, rng)
+    def result(self, start: CertifiedPoint, rng: np.random.Generator) -> SolveResult:
+        state = self.solver.start(self.problem, start, rng)
         try:
-            status = self.iterate(state)
+            status = self.judge(start, 0) or self.iterate(state)
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
             self.observe(state)
@@ -111,7 +117,7 @@ class _Run(Generic[State]):
 
     def iterate(self, state: State) -> Status:
         """Step and certify until there is a status."""
-        status = self.certify(state)
+        status = None
         while status is None:
             if self.n_iter >= self.max_iter:
                 return Status.MAX_ITER
@@ -124,19 +130,33 @@ class _Run(Generic[State]):
 
     def observe(self, state: State) -> CertifiedPoint:
         """Certify the current point, and keep it if it is the best."""
-        W, multipliers = self.solver.candidate(state)
-        try:
-            point = self.problem.certified(W, multipliers, self.record.tol)
-        except ValueError:  # W is too ill-conditioned to be stored
-            point = self.problem.certified(None, multipliers, self.record.tol)
-        seconds = time.perf_counter() - self.started
-        self.record.add(self.n_iter, self.solver.projections(state), seconds, point)
+        point = self.current(state)
+        self.keep(point, self.solver.projections(state))
         return point
 
+    def current(self, state: State) -> CertifiedPoint:
+        """The current point with its certificate."""
+        W, multipliers = self.solver.candidate(state)
+        try:
+            return self.problem.certified_arrays(W, multipliers, self.record.tol)
+        except ValueError:  # W is too ill-conditioned to be stored
+            return self.problem.certified_arrays(None, multipliers, self.record.tol)
+
+    def keep(self, point: CertifiedPoint, projections: int) -> None:
+        self.record.add(self.n_iter, projections, time.perf_counter() - self.started, point)
+
     def certify(self, state: State) -> Status | None:
-        """Observe, and tell the callback; a status if this ends the solve."""
-        point = self.observe(state)
-        stop = self.callback is not None and self.tell(self.callback, state, point)
+        """Certify the current point, and go on from it; a status if this ends the solve."""
+        point = self.current(state)
+        status = self.judge(point, self.solver.projections(state))
+        if status is None:
+            self.solver.resume(self.problem, state, point)
+        return status
+
+    def judge(self, point: CertifiedPoint, projections: int) -> Status | None:
+        """Keep a certified point, and tell the callback; a status if this ends the solve."""
+        self.keep(point, projections)
+        stop = self.callback is not None and self.tell(self.callback, point, projections)
         if self.record.tol > 0.0:
             best = self.record.best()
             if best.solved:
@@ -148,14 +168,13 @@ class _Run(Generic[State]):
         if stop:
             return Status.INTERRUPTED
         check_interrupt()
-        self.solver.resume(self.problem, state, point)
         return None
 
-    def tell(self, callback: Callback, state: State, point: CertifiedPoint) -> bool:
+    def tell(self, callback: Callback, point: CertifiedPoint, projections: int) -> bool:
         """Whether the callback wants to stop. It gets copies."""
         seen = SolverState(
             self.n_iter,
-            self.solver.projections(state),
+            projections,
             time.perf_counter() - self.started,
             point.W.copy(),
             point.multipliers.copy(),
@@ -170,7 +189,7 @@ class _Run(Generic[State]):
         assert record.best_W is not None and record.best_multipliers is not None
         point = record.best_W
         if record.best_multipliers is not point:
-            point = self.problem.certified(point.W, record.best_multipliers.multipliers, record.tol)
+            point = self.problem.certified_arrays(point.W, record.best_multipliers.multipliers, record.tol)
         certificate = point.certificate
         if record.tol > 0.0:
             unproven = status is Status.SOLVED and not certificate.solved

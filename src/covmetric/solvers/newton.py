@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import lapack, solve_triangular
+from scipy.linalg import lapack
 from scipy.optimize import brentq
 
 from covmetric._validation import FloatArray, IntArray, is_number
@@ -16,15 +16,19 @@ from covmetric.solvers.linesearch import Ray, search
 from covmetric.solvers.system import ActiveTerms, HalfVectors, choose_system, half_vectors_of
 
 # A certificate after so many steps, even where the solver's own estimate of the gap is still large.
-_CERTIFY_AT_LEAST_EVERY = 5
+_CERTIFY_AT_LEAST_EVERY = 8
 # The dual is looked at once the squared Newton decrement is below this: before, the gap is large anyway.
-_NEAR = 10.0
+_NEAR = 1.0
+# The dual of multipliers that had to be clipped takes a pass over the pairs: only where it may be good enough to stop.
+_CLOSE = 0.1
 # Steps that stretch W by more than this are tried in the inverse of W, too.
 _LONG = 0.5
 # The path: stiffness per dimension to begin with, and the squared Newton decrement that counts as centred.
 _STIFF, _CENTRED = 100.0, 2.0
 # A step lowers P by a constant, more or less, until the iterate is centred: after so many steps the path is too steep.
 _PATIENCE, _MAX_RETREATS = 8, 6
+# The width of the first bracket around log w, for the start w I.
+_ROUGHLY = 5e-2
 
 
 @dataclass
@@ -44,6 +48,19 @@ class NewtonState:
     steps_at_share: int = 0
     retreats: int = 0
     steps_since_certificate: int = 0
+
+
+@dataclass(frozen=True)
+class _DualLook:
+    """What a step knows of the dual: forces of the active pairs and their changes, and the step's own figures."""
+
+    active: IntArray
+    forces: FloatArray
+    changes: FloatArray
+    gradient: FloatArray
+    spectrum: FloatArray
+    logdet: float
+    decrement: float
 
 
 class Newton(Solver[NewtonState]):
@@ -75,23 +92,16 @@ class Newton(Solver[NewtonState]):
     def __repr__(self) -> str:
         return f"Newton(memory={self.memory!r})"
 
-    def start(
-        self,
-        problem: MetricProblem,
-        W: FloatArray,
-        multipliers: FloatArray,
-        rng: np.random.Generator,
-    ) -> NewtonState:
+    def start(self, problem: MetricProblem, point: CertifiedPoint, rng: np.random.Generator) -> NewtonState:
         if not (is_number(self.memory) and self.memory > 0):
             raise ValueError(f"memory must be a positive number of bytes, got {self.memory!r}")
-        if multipliers.any():
-            C = np.asarray(np.linalg.cholesky(W), dtype=np.float64)
-            s, share = problem.sums.distances(C) / problem.bounds, 1.0
+        if point.multipliers.any():
+            C, s, share = np.asarray(np.linalg.cholesky(point.W), dtype=np.float64), point.ratios, 1.0
         else:
             C, s = _multiple(problem, share=1.0)
             share = _first_share(problem, s)
         half = half_vectors_of(problem.n)
-        return NewtonState(C, s, np.inf, multipliers, -np.inf, half, share, *_lost_pairs(problem))
+        return NewtonState(C, s, np.inf, point.multipliers, -np.inf, half, share, *_lost_pairs(problem))
 
     def step(self, problem: MetricProblem, state: NewtonState) -> None:
         C, s, half, slack = state.C, state.s, state.half, problem.slack
@@ -110,11 +120,13 @@ class Newton(Solver[NewtonState]):
         half_step = C @ Delta
         ds = self._rates(problem, half_step @ C.T, active, system.rates(x)) / problem.bounds
         logdet, trace = 2.0 * float(np.log(C.diagonal()).sum()), float((C * C).sum())
-        spectrum = np.asarray(np.linalg.eigvalsh(Delta), dtype=np.float64)
+        spectrum, _, failed = lapack.dsyevd(Delta, compute_v=0)
+        if failed:
+            raise StepFailed
         ray = Ray(problem, weights, s, ds, spectrum, trace - logdet - problem.n, float((half_step * C).sum()))
         if state.share == 1.0 and (decrement <= _NEAR or state.steps_since_certificate + 1 >= _CERTIFY_AT_LEAST_EVERY):
-            changes = springs * b * ds[active]
-            self._look_at_dual(problem, state, active, forces, changes, half.unpack(gradient), spectrum, logdet)
+            look = _DualLook(active, forces, springs * b * ds[active], gradient, spectrum, logdet, decrement)
+            self._look_at_dual(problem, state, look)
         start = ray.regulariser + float(c @ slack.divergence(sa)) + state.share * state.lost_price
         t, primal = search(ray, (start, -decrement))
         if t == 0.0 and state.share == 1.0:
@@ -148,14 +160,15 @@ class Newton(Solver[NewtonState]):
         root, failed = lapack.dpotrf(state.half.identity - Delta, lower=True, clean=True)
         if failed:
             return primal
-        upper = np.asarray(np.linalg.qr(solve_triangular(root, C.T, lower=True), mode="r"), dtype=np.float64)
-        factor = upper.T * np.sign(np.diag(upper))
-        if not (np.isfinite(factor).all() and (np.diag(factor) > 0.0).all()):
+        inner, _ = lapack.dtrtrs(root, C.T, lower=True)
+        upper = np.triu(lapack.dgeqrf(inner, overwrite_a=True)[0])
+        factor = upper.T * np.sign(upper.diagonal())
+        if not (np.isfinite(factor).all() and (factor.diagonal() > 0.0).all()):
             return primal
         s = problem.sums.quadratic(factor @ factor.T) / problem.bounds
         active = problem.similar * (s - 1.0) > 0.0
         losses = float(weights[active] @ problem.slack.divergence(s[active]))
-        value = float((factor**2).sum() - 2.0 * np.log(np.diag(factor)).sum() - problem.n + losses)
+        value = float((factor**2).sum() - 2.0 * np.log(factor.diagonal()).sum() - problem.n + losses)
         if not value < primal:
             return primal
         state.C, state.s = factor, s
@@ -179,7 +192,7 @@ class Newton(Solver[NewtonState]):
 
     def _rates(self, problem: MetricProblem, dW: FloatArray, active: IntArray, known: FloatArray | None) -> FloatArray:
         """<A_k, dW> of all pairs; those of the active ones may be known from the system."""
-        if known is None:
+        if known is None or problem.sums.outer() is not None:
             return problem.sums.quadratic(dW)
         if len(active) == problem.n_pairs:
             return known
@@ -190,17 +203,7 @@ class Newton(Solver[NewtonState]):
         rates[others] = problem.sums.quadratic(dW, np.flatnonzero(others))
         return rates
 
-    def _look_at_dual(
-        self,
-        problem: MetricProblem,
-        state: NewtonState,
-        active: IntArray,
-        forces: FloatArray,
-        changes: FloatArray,
-        gradient: FloatArray,
-        spectrum: FloatArray,
-        logdet: float,
-    ) -> None:
+    def _look_at_dual(self, problem: MetricProblem, state: NewtonState, look: _DualLook) -> None:
         """Take the better of two dual candidates at W, by an estimate: the certificate is computed from the data.
 
         The first is alpha(W), with C^T (I + S) C = I + gradient. The second is its linearisation along the step, for
@@ -208,25 +211,27 @@ class Newton(Solver[NewtonState]):
         """
         state.dual = -np.inf
         candidates = []
-        if spectrum[-1] < 1.0:
-            candidates.append((float(np.log1p(-spectrum).sum()), forces + changes))
-        if spectrum[-1] > _LONG:  # far from the optimum, where the linearisation is not yet the better one
-            root, failed = lapack.dpotrf(state.half.identity + gradient)
-            candidates.append((-np.inf if failed else 2.0 * float(np.log(root.diagonal()).sum()), forces))
+        if look.spectrum[-1] < 1.0:
+            candidates.append((float(np.log1p(-look.spectrum).sum()), look.forces + look.changes))
+        if look.spectrum[-1] > _LONG:  # far from the optimum, where the linearisation is not yet the better one
+            root, failed = lapack.dpotrf(state.half.identity + state.half.unpack(look.gradient))
+            candidates.append((-np.inf if failed else 2.0 * float(np.log(root.diagonal()).sum()), look.forces))
         for stretch, pull in candidates:
             raw = state.lost_multipliers.copy()
-            raw[active] = problem.similar[active] * pull
+            raw[look.active] = problem.similar[look.active] * pull
             multipliers = problem.clipped(raw)
-            if not np.array_equal(raw, multipliers):
-                dual = problem.dual(multipliers)
+            if (raw == multipliers).all():
+                dual = problem.dual_losses(multipliers) + stretch - look.logdet
             else:
-                dual = problem.dual_losses(multipliers) + stretch - logdet
-            if dual > state.dual:
+                dual = problem.dual(multipliers) if look.decrement <= _CLOSE else -np.inf
+            if dual > state.dual or state.dual == -np.inf:
                 state.multipliers, state.dual = multipliers, dual
 
     def due(self, problem: MetricProblem, state: NewtonState, tol: float) -> bool:
         if state.steps_since_certificate >= _CERTIFY_AT_LEAST_EVERY:
             return True
+        if not np.isfinite(state.primal):  # still on the path
+            return False
         return state.primal - state.dual <= tol * max(1.0, abs(state.primal))
 
     def candidate(self, state: NewtonState) -> tuple[FloatArray, FloatArray]:
@@ -264,25 +269,31 @@ def _first_share(problem: MetricProblem, s: FloatArray) -> float:
 def _multiple(problem: MetricProblem, share: float) -> tuple[FloatArray, FloatArray]:
     """The factor sqrt(w) I with the w that minimises P(w I), with a share of the weights, and the s that belong to it.
 
-    A problem in one variable.
+    A problem in one variable, solved to a few percent: the first step does the rest.
     """
-    s = problem.squared_norms / problem.bounds
-    weights = share * problem.weights
+    n, slack = problem.n, problem.slack
+    s, weights = problem.squared_norms / problem.bounds, share * problem.weights
+    best = 1.0
 
     def slope(log_w: float) -> float:
-        """Of P, in log w."""
-        scaled = np.exp(log_w) * s
+        """Of P, in log w; notes where P would be lowest were it that of the Itakura-Saito slack on these pairs."""
+        nonlocal best
+        w = float(np.exp(log_w))
+        scaled = w * s
         active = problem.similar * (scaled - 1.0) > 0.0
-        pulls = weights[active] @ (problem.slack.gradient(scaled[active]) * scaled[active])
-        return float(problem.n * np.expm1(log_w) + pulls)
+        c, scaled = weights[active], scaled[active]
+        best = (n + float(c.sum())) / (n + float(c @ scaled) / w)
+        return n * (w - 1.0) + float(c @ (slack.gradient(scaled) * scaled))
 
-    if slope(0.0) == 0.0:
-        return np.eye(problem.n), s
-    lo, hi = -1.0, 1.0
-    with np.errstate(over="ignore"):
-        while slope(lo) > 0.0 and lo > -300.0:
-            lo *= 2.0
-        while slope(hi) < 0.0 and hi < 300.0:
-            hi *= 2.0
-        w = float(np.exp(brentq(slope, lo, hi, xtol=5e-2)))
-    return np.sqrt(w) * np.eye(problem.n), w * s
+    at_one = slope(0.0)
+    if at_one == 0.0:
+        return np.eye(n), s
+    # Most often the guess is good, and the bracket around it small.
+    guess = float(np.log(best))
+    below, above = (guess - _ROUGHLY, guess) if slope(guess) > 0.0 else (guess, guess + _ROUGHLY)
+    while slope(below) > 0.0 and below > guess - 300.0:
+        below, above = guess - 2.0 * (guess - below), below
+    while slope(above) < 0.0 and above < guess + 300.0:
+        below, above = above, guess + 2.0 * (above - guess)
+    w = float(np.exp(brentq(slope, below, above, xtol=0.2 * _ROUGHLY)))
+    return np.sqrt(w) * np.eye(n), w * s

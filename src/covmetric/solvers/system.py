@@ -24,6 +24,9 @@ class HalfVectors:
     """Symmetric n x n matrices as vectors of p = n(n+1)/2 entries, with the same inner product."""
 
     def __init__(self, n: int) -> None:
+        from covmetric.solvers._kernels import half_grams  # Numba takes a second to import
+
+        self.grams = half_grams
         self.n = n
         rows, columns = np.tril_indices(n)
         self._flat = rows * n + columns
@@ -77,8 +80,6 @@ class ActiveTerms:
 
     def half_vectors(self) -> Iterator[tuple[slice, FloatArray]]:
         """Chunks of the active pairs, as slices, with the half vectors of their B_k = C^T A_k C."""
-        from covmetric.solvers._kernels import half_grams  # Numba takes a second to import
-
         sums, C = self.problem.sums, self.C
         outer = sums.outer()
         if outer is not None and is_multiple_of_identity(C):
@@ -87,7 +88,7 @@ class ActiveTerms:
             return
         for part, G in sums.transformed(self.active, C):
             V = np.empty((len(G), self.half.size))
-            half_grams(G, V)
+            self.half.grams(G, V)
             yield part, V
 
 
@@ -160,7 +161,7 @@ class PairSystem(System):
         matrix = V @ V.T
         matrix *= self._roots * self._roots[:, None]
         matrix.flat[:: len(V) + 1] += 1.0
-        _, x, failed = lapack.dposv(matrix, self._roots * (V @ r))
+        _, x, failed = lapack.dposv(matrix.T, self._roots * (V @ r), overwrite_a=True, overwrite_b=True)
         if failed:
             raise StepFailed
         return np.asarray(r - (x * self._roots) @ V)
