@@ -9,7 +9,7 @@ from sklearn.exceptions import NotFittedError
 from covmetric.embeddings import EMBEDDINGS, get_embedding
 
 MATRIX_PHIS = [name for name in EMBEDDINGS if name != "vector"]
-DEFINITE_PHIS = ["log", "chol"]
+DEFINITE_PHIS = ["log", "relog", "veclog", "chol"]
 
 
 def spd(count, n, seed=0, scale=1.0):
@@ -26,9 +26,9 @@ def phi(request):
 def test_batched_over_leading_axes(phi):
     X = spd(6, 4)
     whole = phi.fit_transform(X)
-    assert whole.shape == (6, 4, 4)
-    np.testing.assert_array_equal(phi.fit_transform(X.reshape(2, 3, 4, 4)), whole.reshape(2, 3, 4, 4))
-    np.testing.assert_allclose(phi.fit_transform(X[0]), whole[0], rtol=1e-13, atol=1e-14)
+    assert whole.shape == (6, *((10, 1) if phi.name == "veclog" else (4, 4)))
+    np.testing.assert_array_equal(phi.fit_transform(X.reshape(2, 3, 4, 4)), whole.reshape(2, 3, *whole.shape[1:]))
+    np.testing.assert_allclose(phi.fit(X).transform(X[0]), whole[0], rtol=1e-13, atol=1e-14)
 
 
 def test_injective_on_definite_matrices(phi):
@@ -144,6 +144,39 @@ def test_against_pyriemann():
     np.testing.assert_allclose(get_embedding("power", p=0.3).fit_transform(X), powm(X, 0.3), rtol=1e-10, atol=1e-12)
     E = get_embedding("log").fit_transform(X)
     assert np.linalg.norm(E[0] - E[1]) == pytest.approx(distance_logeuclid(X[0], X[1]), rel=1e-10)
+
+
+@pytest.mark.parametrize("mean", ["riemann", "logeuclid"])
+def test_recentred_log_is_pyriemanns_tangent_space(mean):
+    from pyriemann.geometry.mean import gmean
+    from pyriemann.tangentspace import TangentSpace
+
+    X, other = spd(20, 5), spd(7, 5, seed=1)
+    phi = get_embedding("relog", mean=mean).fit(X)
+    M = gmean(X, metric=mean)
+    np.testing.assert_allclose(phi.whitener_ @ M @ phi.whitener_, np.eye(5), atol=1e-6)
+    E = phi.transform(other)
+    tangent = TangentSpace(metric={"mean": mean, "map": "riemann"}).fit(X).transform(other)
+    expected = np.linalg.norm(tangent[:, None] - tangent[None], axis=2)
+    np.testing.assert_allclose(np.linalg.norm(E[:, None] - E[None], axis=(2, 3)), expected, atol=1e-6)
+    with pytest.raises(ValueError, match="mean must be one of 'riemann', 'logeuclid', got 'euclid'"):
+        get_embedding("relog", mean="euclid").fit(X)
+
+
+def test_recentred_log_does_not_see_a_congruence():
+    """log(M^-1/2 X M^-1/2) of A X A^T differs by a rotation, and D with W = I not at all."""
+    X = spd(12, 4)
+    A = np.random.default_rng(3).standard_normal((4, 4))
+    E, moved = (get_embedding("relog").fit_transform(Y) for Y in (X, A @ X @ A.T))
+    distances = [np.linalg.norm(Y[:, None] - Y[None], axis=(2, 3)) for Y in (E, moved)]
+    np.testing.assert_allclose(distances[0], distances[1], rtol=1e-6, atol=1e-7)
+
+
+def test_vectorised_log_keeps_distances():
+    X = spd(5, 4)
+    E, v = (get_embedding(name).fit_transform(X) for name in ("log", "veclog"))
+    expected = np.linalg.norm(E[:, None] - E[None], axis=(2, 3))
+    np.testing.assert_allclose(np.linalg.norm(v[:, None] - v[None], axis=(2, 3)), expected, rtol=1e-12)
 
 
 def test_roots_and_factors_give_the_matrix_back():

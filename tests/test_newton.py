@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from covmetric import MetricProblem, Newton, Status, make_paper_problem, solve
+from covmetric.half_vectors import HalfVectors
 from covmetric.solvers import _kernels
 from covmetric.solvers.linesearch import Ray, search
 from covmetric.solvers.newton import _multiple
-from covmetric.solvers.system import ActiveTerms, DenseSystem, HalfVectors, IterativeSystem, PairSystem, choose_system
+from covmetric.solvers.system import ActiveTerms, DenseSystem, IterativeSystem, PairSystem, choose_system, rates_along
 from tests import naive
 from tests.problems import SLACKS, random_problem
 
@@ -168,3 +169,16 @@ def test_exactly_max_iter_steps_with_tol_zero():
         result = solve(problem, "newton", tol=0, max_iter=4)
     assert result.n_iter == 4
     assert result.status is Status.MAX_ITER
+
+
+@pytest.mark.parametrize(("examples", "K"), [(10, 60), (300, 3000)])
+def test_rates_by_example_are_those_by_pair(examples, K):
+    """From few pairs (kept), and from so many that each example is mapped once."""
+    rng = np.random.default_rng(0)
+    embedded = 5.0 + rng.standard_normal((examples, 30, 30))
+    pairs = rng.integers(examples, size=(K, 2))
+    problem = MetricProblem(embedded, pairs, np.ones(K), 1.0, 1.0)
+    E = rng.standard_normal((30, 30))
+    E += E.T
+    expected = problem.sums.quadratic(E)
+    np.testing.assert_allclose(rates_along(problem.sums, E), expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())

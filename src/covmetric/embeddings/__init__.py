@@ -10,11 +10,15 @@ from covmetric.embeddings.cholesky import Cholesky
 from covmetric.embeddings.identity import Identity
 from covmetric.embeddings.log import Log
 from covmetric.embeddings.power import Power, SquareRoot
+from covmetric.embeddings.recentred_log import RecentredLog
 from covmetric.embeddings.vector import Vector
+from covmetric.embeddings.vectorised_log import VectorisedLog
 
 EMBEDDINGS: dict[str, type[Embedding]] = {
     "id": Identity,
     "log": Log,
+    "relog": RecentredLog,
+    "veclog": VectorisedLog,
     "sqrt": SquareRoot,
     "power": Power,
     "chol": Cholesky,

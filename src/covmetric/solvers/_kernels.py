@@ -479,3 +479,16 @@ def half_grams(G, out):
                 row[j] = root * B[i, j]
             row[i] = B[i, i]
             start += i + 1
+
+
+@_jit
+def pair_products(rows, images, pairs, out):
+    """<rows_i - rows_j, images_i - images_j> of index pairs (i, j); rows and images are (l, q), out is (K,)."""
+    q = rows.shape[1]
+    for k in range(len(pairs)):
+        i, j = pairs[k, 0], pairs[k, 1]
+        total = 0.0
+        a, b, u, v = rows[i], rows[j], images[i], images[j]
+        for p in range(q):
+            total += (a[p] - b[p]) * (u[p] - v[p])
+        out[k] = total

@@ -9,11 +9,12 @@ from scipy.linalg import lapack
 from scipy.optimize import brentq
 
 from covmetric._validation import FloatArray, IntArray, is_number
+from covmetric.half_vectors import HalfVectors, half_vectors_of
 from covmetric.problem import CertifiedPoint, MetricProblem
 from covmetric.solvers.base import Solver, StepFailed, StepStalled, is_degenerate
 from covmetric.solvers.interrupt import check_interrupt
 from covmetric.solvers.linesearch import Ray, search
-from covmetric.solvers.system import ActiveTerms, HalfVectors, choose_system, half_vectors_of
+from covmetric.solvers.system import ActiveTerms, choose_system, rates_along
 
 # A certificate after so many steps, even where the solver's own estimate of the gap is still large.
 _CERTIFY_AT_LEAST_EVERY = 8
@@ -165,7 +166,7 @@ class Newton(Solver[NewtonState]):
         factor = upper.T * np.sign(upper.diagonal())
         if not (np.isfinite(factor).all() and (factor.diagonal() > 0.0).all()):
             return primal
-        s = problem.sums.quadratic(factor @ factor.T) / problem.bounds
+        s = rates_along(problem.sums, factor @ factor.T) / problem.bounds
         active = problem.similar * (s - 1.0) > 0.0
         losses = float(weights[active] @ problem.slack.divergence(s[active]))
         value = float((factor**2).sum() - 2.0 * np.log(factor.diagonal()).sum() - problem.n + losses)
@@ -193,7 +194,7 @@ class Newton(Solver[NewtonState]):
     def _rates(self, problem: MetricProblem, dW: FloatArray, active: IntArray, known: FloatArray | None) -> FloatArray:
         """<A_k, dW> of all pairs; those of the active ones may be known from the system."""
         if known is None or problem.sums.outer() is not None:
-            return problem.sums.quadratic(dW)
+            return rates_along(problem.sums, dW)
         if len(active) == problem.n_pairs:
             return known
         rates = np.empty(problem.n_pairs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,53 +10,14 @@ import numpy as np
 from scipy.linalg import blas, lapack
 
 from covmetric._validation import FloatArray, IntArray
+from covmetric.half_vectors import HalfVectors
 from covmetric.problem import MetricProblem
 from covmetric.solvers.base import StepFailed
-from covmetric.sums import is_multiple_of_identity
+from covmetric.sums import PairSums, is_multiple_of_identity
 
 _CG_MAX_STEPS = 1000
 _BLOCK_BYTES = 2**26
 _CG_USUAL_STEPS = 30
-
-
-class HalfVectors:
-    """Symmetric n x n matrices as vectors of p = n(n+1)/2 entries, with the same inner product."""
-
-    def __init__(self, n: int) -> None:
-        from covmetric.solvers._kernels import half_grams  # Numba takes a second to import
-
-        self.grams = half_grams
-        self.n = n
-        rows, columns = np.tril_indices(n)
-        self._flat = rows * n + columns
-        self._flat_transposed = columns * n + rows
-        self._scale = np.where(rows == columns, 1.0, np.sqrt(2.0))
-        self.size = len(rows)
-        self.identity = np.eye(n)
-
-    def pack(self, matrix: FloatArray) -> FloatArray:
-        """The vector of a symmetric matrix."""
-        packed: FloatArray = matrix.ravel()[self._flat] * self._scale
-        return packed
-
-    def pack_rows(self, matrices: FloatArray) -> FloatArray:
-        """The vectors of symmetric matrices given as rows, shape (q, n^2)."""
-        packed: FloatArray = matrices[:, self._flat] * self._scale
-        return packed
-
-    def unpack(self, vector: FloatArray) -> FloatArray:
-        """The symmetric matrix of a vector."""
-        matrix = np.empty(self.n * self.n)
-        entries = vector / self._scale
-        matrix[self._flat] = entries
-        matrix[self._flat_transposed] = entries
-        return matrix.reshape(self.n, self.n)
-
-
-@functools.lru_cache(maxsize=16)
-def half_vectors_of(n: int) -> HalfVectors:
-    """The half vectors of one size, whose index arrays are worth keeping."""
-    return HalfVectors(n)
 
 
 @dataclass(frozen=True)
@@ -80,15 +40,18 @@ class ActiveTerms:
 
     def half_vectors(self) -> Iterator[tuple[slice, FloatArray]]:
         """Chunks of the active pairs, as slices, with the half vectors of their B_k = C^T A_k C."""
+        from covmetric.solvers._kernels import half_grams  # Numba takes a second to import
+
         sums, C = self.problem.sums, self.C
         outer = sums.outer()
         if outer is not None and is_multiple_of_identity(C):
             # The first step: B_k is a multiple of A_k.
-            yield slice(0, len(self.active)), C[0, 0] ** 2 * self.half.pack_rows(outer[self.active])
+            n = self.half.n
+            yield slice(0, len(self.active)), C[0, 0] ** 2 * self.half.pack(outer[self.active].reshape(-1, n, n))
             return
         for part, G in sums.transformed(self.active, C):
             V = np.empty((len(G), self.half.size))
-            self.half.grams(G, V)
+            half_grams(G, V)
             yield part, V
 
 
@@ -203,6 +166,23 @@ class IterativeSystem(System):
             direction = residual + new / norm2 * direction
             norm2 = new
         return x
+
+
+def rates_along(sums: PairSums, E: FloatArray) -> FloatArray:
+    """<A_k, E> of all pairs, for a symmetric E, as accurate as a step needs.
+
+    With many pairs on few examples, E Phi is computed once per example instead of once per pair. What is lost is a
+    digit or two where the examples are far from their mean; the certificate uses `PairSums.quadratic`.
+    """
+    count = len(sums.rows)
+    if len(sums.pairs) < 2 * count or sums.outer() is not None:
+        return sums.quadratic(E)
+    from covmetric.solvers._kernels import pair_products
+
+    rows = (sums.rows - sums.rows.mean(axis=0)).reshape(-1, len(E))
+    rates = np.empty(len(sums.pairs))
+    pair_products(rows.reshape(count, -1), (rows @ E).reshape(count, -1), sums.pairs, rates)
+    return rates
 
 
 def choose_system(terms: ActiveTerms, memory: float) -> System:

@@ -1,0 +1,80 @@
+"""Phi(X) = log(M^-1/2 X M^-1/2), the log seen from the mean M of the training set."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+
+from covmetric._validation import FloatArray
+from covmetric.embeddings.base import definite, from_spectrum
+from covmetric.embeddings.log import Log
+
+
+class RecentredLog(Log):
+    """The matrix logarithm after the training set was moved to the identity: the tangent space at its mean.
+
+    D with W = I is the squared distance in the tangent space that pyRiemann's `TangentSpace` maps to.
+
+    Parameters
+    ----------
+    mean : {"riemann", "logeuclid"}, default="riemann"
+        Which mean of the training matrices, by ``pyriemann.geometry.mean``.
+    reg : float, default=0.0
+        See `Embedding`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> phi = RecentredLog()
+    >>> phi.fit_transform(np.stack([np.diag([1.0, 2.0]), np.diag([4.0, 2.0])])).round(3)[:, 0, 0]
+    array([-0.693,  0.693])
+    """
+
+    name = "relog"
+
+    def __init__(self, mean: str = "riemann", reg: float = 0.0) -> None:
+        super().__init__(reg=reg)
+        self.mean = mean
+
+    def _fit(self, X: FloatArray) -> None:
+        means = {"riemann": _riemannian_mean, "logeuclid": _log_euclidean_mean}
+        if self.mean not in means:
+            raise ValueError(f"mean must be one of {', '.join(map(repr, means))}, got {self.mean!r}")
+        self._require_definite(X)
+        n = X.shape[-1]
+        self.whitener_ = _inverse_root(means[self.mean](X.reshape(-1, n, n)))
+
+    def _transform(self, X: FloatArray) -> FloatArray:
+        self._require_definite(X)  # the whitened matrix may look better than X, whose rounding errors it has
+        whitened = self.whitener_ @ X @ self.whitener_
+        return super()._transform(0.5 * (whitened + np.swapaxes(whitened, -1, -2)))
+
+    def _require_definite(self, X: FloatArray) -> None:
+        good = definite(np.asarray(np.linalg.eigvalsh(X), dtype=np.float64), self._eps)
+        if not good.all():
+            self._refuse(X, ~good, "positive definite")
+
+
+def _riemannian_mean(X: FloatArray) -> FloatArray:
+    from pyriemann.geometry.mean import mean_riemann  # takes two seconds to import
+
+    with warnings.catch_warnings():
+        # Any point near the mean serves as the origin.
+        warnings.filterwarnings("ignore", message="Convergence not reached")
+        return np.asarray(mean_riemann(X, init=_log_euclidean_mean(X)), dtype=np.float64)
+
+
+def _log_euclidean_mean(X: FloatArray) -> FloatArray:
+    eigenvalues, vectors = np.linalg.eigh(X)
+    return _of_spectrum(from_spectrum(np.log(eigenvalues), vectors).mean(axis=0), np.exp)
+
+
+def _inverse_root(M: FloatArray) -> FloatArray:
+    return _of_spectrum(M, lambda eigenvalues: 1.0 / np.sqrt(eigenvalues))
+
+
+def _of_spectrum(M: FloatArray, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    eigenvalues, vectors = np.linalg.eigh(M)
+    return from_spectrum(function(eigenvalues), vectors)
