@@ -10,19 +10,32 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from covmetric.certificate import Certificate
+    from covmetric.constraints import AbsoluteBounds, NeighborPairs, QuantileBounds, RandomPairs
     from covmetric.datasets import make_paper_problem
     from covmetric.embeddings import get_embedding
+    from covmetric.estimators import PAPER_SETTINGS, CovMetric, CovMetricClassifier, CovMetricCV, CovMetricPairs
+    from covmetric.metric import LearnedMetric
     from covmetric.problem import MetricProblem
     from covmetric.solvers import Dykstra, History, Newton, SolveResult, SolverState, Status, solve, solve_path
 
 __version__ = "0.1.0"
 
 _HOMES = {
+    "AbsoluteBounds": "constraints",
     "Certificate": "certificate",
+    "CovMetric": "estimators",
+    "CovMetricCV": "estimators",
+    "CovMetricClassifier": "estimators",
+    "CovMetricPairs": "estimators",
     "Dykstra": "solvers",
     "History": "solvers",
+    "LearnedMetric": "metric",
     "MetricProblem": "problem",
+    "NeighborPairs": "constraints",
     "Newton": "solvers",
+    "PAPER_SETTINGS": "estimators",
+    "QuantileBounds": "constraints",
+    "RandomPairs": "constraints",
     "SolveResult": "solvers",
     "SolverState": "solvers",
     "Status": "solvers",
@@ -33,11 +46,21 @@ _HOMES = {
 }
 
 __all__ = [
+    "PAPER_SETTINGS",
+    "AbsoluteBounds",
     "Certificate",
+    "CovMetric",
+    "CovMetricCV",
+    "CovMetricClassifier",
+    "CovMetricPairs",
     "Dykstra",
     "History",
+    "LearnedMetric",
     "MetricProblem",
+    "NeighborPairs",
     "Newton",
+    "QuantileBounds",
+    "RandomPairs",
     "SolveResult",
     "SolverState",
     "Status",

@@ -30,6 +30,16 @@ def check_tolerance(tol: Any) -> None:
         raise ValueError(f"tol must be a number >= 0, got {tol!r}")
 
 
+def generator(random_state: Any) -> np.random.Generator:
+    """A random generator from what users call a random state."""
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"random_state must be None, an integer >= 0, a Generator or a RandomState, got {random_state!r}: {error}"
+        ) from None
+
+
 def as_floats(name: str, value: Any) -> FloatArray:
     """A C-contiguous float64 copy of `value`, with finite entries."""
     try:

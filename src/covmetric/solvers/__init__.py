@@ -13,7 +13,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from covmetric._registry import resolve
-from covmetric._validation import as_floats, check_tolerance, is_count, positive_vector
+from covmetric._validation import as_floats, check_tolerance, generator, is_count, positive_vector
 from covmetric.problem import CertifiedPoint, MetricProblem
 from covmetric.solvers.base import Solver, StepFailed, StepStalled
 from covmetric.solvers.dykstra import Dykstra
@@ -112,7 +112,7 @@ def solve(
             max_iter=int(limit),
             start=_start(problem, warm_start, float(tol)),
             started=started,
-            rng=_generator(random_state),
+            rng=generator(random_state),
             callback=callback,
         )
         if result.status is not Status.SOLVED and not (tol == 0.0 and result.status is Status.MAX_ITER):
@@ -186,15 +186,6 @@ def _fastest(problem: MetricProblem) -> str:
     dear = min(problem.n_pairs, p) * p > _DEAR_STEP * problem.n**2 * problem.m
     light = float(problem.weights.sum()) <= _LIGHT_WEIGHTS
     return "dykstra" if dear and light else "newton"
-
-
-def _generator(random_state: Any) -> np.random.Generator:
-    try:
-        return np.random.default_rng(random_state)
-    except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"random_state must be None, an integer >= 0, a Generator or a RandomState, got {random_state!r}: {error}"
-        ) from None
 
 
 @functools.cache

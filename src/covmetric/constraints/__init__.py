@@ -1,0 +1,45 @@
+"""Pairs, bounds and weights from labels. `PAIRS` lists the selections by name, `BOUNDS` the bounds."""
+
+from __future__ import annotations
+
+from covmetric._registry import resolve
+from covmetric.constraints.base import LabelledPairs, PairSelection
+from covmetric.constraints.bounds import BOUNDS, AbsoluteBounds, Bounds, QuantileBounds, get_bounds
+from covmetric.constraints.constraints import Constraints, bounded, constrain, squared_distances
+from covmetric.constraints.neighbors import NeighborPairs
+from covmetric.constraints.random import RandomPairs
+
+PAIRS: dict[str, type[PairSelection]] = {
+    "random": RandomPairs,
+    "neighbors": NeighborPairs,
+}
+
+__all__ = [
+    "BOUNDS",
+    "PAIRS",
+    "AbsoluteBounds",
+    "Bounds",
+    "Constraints",
+    "LabelledPairs",
+    "NeighborPairs",
+    "PairSelection",
+    "QuantileBounds",
+    "RandomPairs",
+    "bounded",
+    "constrain",
+    "get_bounds",
+    "get_pairs",
+    "squared_distances",
+]
+
+
+def get_pairs(pairs: str | PairSelection, budget: int | None = None) -> PairSelection:
+    """The selection of that name with this budget, or the object itself.
+
+    Examples
+    --------
+    >>> get_pairs("neighbors", budget=3)
+    NeighborPairs(budget=3, rounds=1)
+    """
+    settings = {} if budget is None else {"budget": budget}
+    return resolve("pairs", pairs, PAIRS, PairSelection, settings=settings)

@@ -1,0 +1,116 @@
+"""Pairs, bounds and weights from labels: all that a learning problem needs beside the examples."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from covmetric._validation import FloatArray, IntArray, is_number
+from covmetric.constraints.base import LabelledPairs, PairSelection
+from covmetric.constraints.bounds import Bounds
+
+_CHUNK = 4096
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """What is asked of the metric.
+
+    Attributes
+    ----------
+    pairs : array of int, shape (K, 2)
+    similar : array, shape (K,)
+        +1 or -1.
+    bounds : array, shape (K,)
+        In squared units, for embedded examples divided by sqrt(scale).
+    scale : float
+        A squared distance that is typical of the pairs.
+    limits : (float, float)
+        The bound of all similar pairs and that of all dissimilar ones.
+    weights : array, shape (K,)
+        At lambda = 1, where they sum up to 1.
+    """
+
+    pairs: IntArray
+    similar: FloatArray
+    bounds: FloatArray
+    scale: float
+    limits: tuple[float, float]
+    weights: FloatArray
+
+
+def constrain(
+    embedded: FloatArray,
+    codes: IntArray,
+    selection: PairSelection,
+    bounds: Bounds,
+    scale: Any,
+    rng: np.random.Generator,
+    factor: FloatArray | None = None,
+) -> Constraints:
+    """Choose pairs of embedded examples, shape (l, n, m), by their classes 0..n_c-1, and set their bounds.
+
+    Parameters
+    ----------
+    scale : {"median", None} or float
+        The unit of the bounds: the median squared distance of the pairs, 1, or a number.
+    factor : array, shape (n, n), or None
+        L of a metric L L^T under which neighbours are chosen; None: the identity.
+    """
+    seen = embedded if factor is None else factor.T @ embedded
+    return bounded(embedded, selection.select(seen.reshape(len(embedded), -1), codes, rng), bounds, scale)
+
+
+def bounded(
+    embedded: FloatArray, chosen: LabelledPairs, bounds: Bounds, scale: Any, weights: FloatArray | None = None
+) -> Constraints:
+    """The constraints of chosen pairs, of equal weight or with these.
+
+    Dissimilar pairs of equal examples are left out, with a warning: no metric can move them.
+    """
+    weights = np.ones(len(chosen.pairs)) if weights is None else weights
+    squared = squared_distances(embedded, chosen.pairs)
+    lost = (squared == 0.0) & (chosen.similar < 0.0)
+    if lost.any():
+        k = int(np.flatnonzero(lost)[0])
+        i, j = chosen.pairs[k]
+        warnings.warn(
+            f"{int(lost.sum())} of {len(lost)} pairs were left out: their examples are equal but of different classes, "
+            f"as X[{i}] and X[{j}]",
+            UserWarning,
+            stacklevel=5,
+        )
+    pairs, similar, squared, weights = chosen.pairs[~lost], chosen.similar[~lost], squared[~lost], weights[~lost]
+    if not (squared > 0.0).any():
+        raise ValueError(
+            "no pair of distinct examples was found to learn from: the embedded examples of all pairs are equal"
+            if len(squared)
+            else "no pairs were found to learn from: every class has one example, or all examples are equal"
+        )
+    unit = _unit(scale, squared)
+    near, far = bounds.of(squared / unit)
+    return Constraints(pairs, similar, np.where(similar > 0.0, near, far), unit, (near, far), weights / weights.sum())
+
+
+def squared_distances(embedded: FloatArray, pairs: IntArray) -> FloatArray:
+    """||Phi(X_i) - Phi(X_j)||^2 of index pairs, shape (K,)."""
+    result = np.empty(len(pairs))
+    for start in range(0, len(pairs), _CHUNK):
+        i, j = pairs[start : start + _CHUNK].T
+        difference = (embedded[i] - embedded[j]).reshape(len(i), -1)
+        result[start : start + _CHUNK] = np.einsum("kq,kq->k", difference, difference)
+    return result
+
+
+def _unit(scale: Any, squared: FloatArray) -> float:
+    if scale is None:
+        return 1.0
+    if isinstance(scale, str) and scale == "median":
+        middle = float(np.median(squared))
+        return middle if middle > 0.0 else float(np.median(squared[squared > 0.0]))
+    if not (is_number(scale) and scale > 0):
+        raise ValueError(f"scale must be 'median', None or a positive number, got {scale!r}")
+    return float(scale)

@@ -1,0 +1,69 @@
+"""Pairs of near neighbours: where a classifier by neighbours is right or wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from covmetric._validation import FloatArray, IntArray, is_count
+from covmetric.constraints.base import LabelledPairs, PairSelection
+
+# Bytes of one block of squared distances.
+_BLOCK_BYTES = 2**25
+
+
+class NeighborPairs(PairSelection):
+    """Each example with its nearest examples of its own class and with its nearest of other classes.
+
+    Parameters
+    ----------
+    budget : int or None, default=None
+        Neighbours of either kind per example. None: 10.
+    rounds : int, default=1
+        How often the neighbours are chosen: once under W = I, then again under each learned metric.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> codes = np.array([0, 0, 1, 1])
+    >>> vectors = np.array([[0.0], [1.0], [3.0], [9.0]])
+    >>> NeighborPairs(budget=1).select(vectors, codes, np.random.default_rng(0)).pairs.tolist()
+    [[0, 1], [0, 2], [1, 2], [1, 3], [2, 3]]
+    """
+
+    name = "neighbors"
+    default_budget = 10
+
+    def __init__(self, budget: int | None = None, rounds: int = 1) -> None:
+        super().__init__(budget)
+        self.rounds = rounds
+
+    def select(
+        self,
+        vectors: FloatArray,
+        codes: IntArray,
+        rng: np.random.Generator,  # noqa: ARG002
+        old: int = 0,
+    ) -> LabelledPairs:
+        if not (is_count(self.rounds) and self.rounds >= 1):
+            raise ValueError(f"rounds must be an integer >= 1, got {self.rounds!r}")
+        k, count = self._budget(), len(codes)
+        centred = vectors - vectors.mean(axis=0)
+        norms = np.einsum("iq,iq->i", centred, centred)
+        chosen: list[IntArray] = []
+        size = max(1, _BLOCK_BYTES // (8 * count))
+        for start in range(old, count, size):
+            rows = np.arange(start, min(start + size, count))
+            squared = norms[rows, None] + norms - 2.0 * centred[rows] @ centred.T
+            same = codes[rows, None] == codes
+            squared[np.arange(len(rows)), rows] = np.inf
+            for kind in (same, ~same):
+                chosen.append(_nearest(np.where(kind, squared, np.inf), rows, k))
+        return LabelledPairs.of(np.concatenate(chosen), codes)
+
+
+def _nearest(squared: FloatArray, rows: IntArray, k: int) -> IntArray:
+    """Pairs of each row's example with those at the k smallest finite squared distances."""
+    k = min(k, squared.shape[1])
+    columns = np.argpartition(squared, k - 1, axis=1)[:, :k]
+    pairs = np.stack([np.repeat(rows, k), columns.ravel()], axis=1)
+    return pairs[np.isfinite(np.take_along_axis(squared, columns, axis=1)).ravel()]

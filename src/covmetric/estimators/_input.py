@@ -1,0 +1,62 @@
+"""What users hand to the estimators: matrices (l, n, n) or vectors (l, d), and labels."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from covmetric._validation import IntArray
+from covmetric.embeddings import EMBEDDINGS, Embedding, get_embedding
+
+# By measurement on NATOPS, ERing and Epilepsy (docs/estimators.md).
+DEFAULT_PHI = "relog"
+_SETTINGS: dict[str, Any] = {"reset": True, "allow_nd": True, "dtype": "numeric", "ensure_all_finite": False}
+
+
+def check_examples(estimator: BaseEstimator, X: Any, *, reset: bool = False) -> npt.NDArray[Any]:
+    """X as an array of matrices or vectors; NaN and asymmetry are found, with their index, by the embedding."""
+    array = validate_data(estimator, X, **{**_SETTINGS, "reset": reset})
+    return _check_shape(array)
+
+
+def check_labelled(estimator: BaseEstimator, X: Any, y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any], IntArray]:
+    """X as above, with the classes that occur in y and the class of each example as 0..n_c-1."""
+    array, labels = validate_data(estimator, X, y, **_SETTINGS, ensure_min_samples=2)
+    check_classification_targets(labels)
+    classes, codes = np.unique(labels, return_inverse=True)
+    return _check_shape(array), classes, codes.astype(np.int64)
+
+
+def require_classes(classes: npt.NDArray[Any]) -> None:
+    """A metric is learned from what tells classes apart."""
+    if len(classes) < 2:
+        raise ValueError(f"y has only one class, {classes[0]!r}: at least two classes are needed")
+
+
+def embedding_for(phi: Any, X: npt.NDArray[Any], reg: float) -> Embedding:
+    """An unfitted embedding for X: a name, "auto", or a copy of the object."""
+    if isinstance(phi, Embedding):
+        return copy.deepcopy(phi)
+    vectors = X.ndim == 2
+    name = ("vector" if vectors else DEFAULT_PHI) if isinstance(phi, str) and phi == "auto" else phi
+    if isinstance(name, str) and name in EMBEDDINGS and vectors != (name == "vector"):
+        kind = "vectors, shape (l, d)" if vectors else "matrices, shape (l, n, n)"
+        raise ValueError(f"phi {name!r} does not take {kind}, but X has shape {X.shape}; use phi 'auto'")
+    if vectors and reg:
+        raise ValueError(f"reg is for matrices, and X holds vectors, shape {X.shape}; leave it at 0")
+    return get_embedding(name, **({} if vectors else {"reg": reg}))
+
+
+def _check_shape(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    if array.ndim == 3:
+        if array.shape[1] != array.shape[2] or array.shape[1] == 0:
+            raise ValueError(f"X must hold square matrices, shape (l, n, n) with n >= 1; got {array.shape}")
+    elif array.ndim != 2:
+        raise ValueError(f"X must have shape (l, n, n), matrices, or (l, d), vectors; got {array.shape}")
+    return array

@@ -1,0 +1,158 @@
+"""From embedded, labelled examples to a metric: what all the estimators have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from covmetric._validation import FloatArray, IntArray, as_floats, is_number, symmetric
+from covmetric.constraints import Bounds, Constraints, PairSelection, constrain
+from covmetric.problem import MetricProblem
+from covmetric.solvers import Callback, Solver, SolveResult, Status, solve, solve_path
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How constraints are made of labels, and how the problem is solved. See `CovMetric` for the fields."""
+
+    selection: PairSelection | None
+    bounds: Bounds
+    scale: Any = "median"
+    slack: Any = "is"
+    prior: Any = "identity"
+    solver: str | Solver[Any] = "auto"
+    tol: float = 1e-6
+    max_iter: int | None = None
+    callback: Callback | None = None
+
+
+@dataclass
+class Lesson:
+    """A learning problem on labelled examples, and its solution at one lambda.
+
+    The solver sees R Phi / sqrt(scale) with R R = prior; `metric` turns its W back into that of Phi.
+
+    Attributes
+    ----------
+    examples : array, shape (l, n, m)
+        R Phi(X).
+    codes : array of int, shape (l,)
+        Classes 0..n_c-1.
+    root : array, shape (n, n), or None
+        R; None for the identity.
+    lam : float
+    constraints : Constraints or None
+        None where nothing was to be learned (lambda = inf).
+    result : SolveResult or None
+    """
+
+    recipe: Recipe
+    examples: FloatArray
+    codes: IntArray
+    root: FloatArray | None
+    lam: float = np.inf
+    constraints: Constraints | None = field(default=None, repr=False)
+    result: SolveResult | None = field(default=None, repr=False)
+
+    def metric(self) -> FloatArray:
+        """W in the coordinates of the unscaled Phi, shape (n, n)."""
+        n = self.examples.shape[1]
+        W = np.eye(n) if self.result is None or self.constraints is None else self.result.W / self.constraints.scale
+        if self.root is None:
+            return W
+        learned = self.root @ W @ self.root
+        return np.asarray(0.5 * (learned + learned.T))
+
+    def problem(self, constraints: Constraints, lam: float = 1.0) -> MetricProblem:
+        """The problem of these constraints."""
+        return MetricProblem(
+            self.examples / np.sqrt(constraints.scale),
+            constraints.pairs,
+            constraints.similar,
+            constraints.bounds,
+            constraints.weights / lam,
+            self.recipe.slack,
+        )
+
+
+def lesson(recipe: Recipe, embedded: FloatArray, codes: IntArray) -> Lesson:
+    """The lesson before anything was learned: W is the prior."""
+    root = _prior_root(recipe.prior, embedded)
+    return Lesson(recipe, embedded if root is None else np.asarray(root @ embedded), codes, root)
+
+
+def learn(start: Lesson, lambdas: Sequence[float], rng: np.random.Generator) -> list[Lesson]:
+    """The lesson learned at each lambda (inf: not at all), along a path of warm starts; fewer of them after Ctrl-C.
+
+    Where the pairs are chosen again under the learned metric, each lambda has its own pairs from then on.
+    """
+    for lam in lambdas:
+        _check_lam(lam)
+    falling = sorted({float(lam) for lam in lambdas if lam != np.inf}, reverse=True)
+    learned = {np.inf: start}
+    if falling:
+        recipe, selection = start.recipe, start.recipe.selection
+        assert selection is not None
+        constraints = _constrain(start, selection, rng)
+        results = solve_path(
+            start.problem(constraints), falling, recipe.solver, recipe.tol, recipe.max_iter, rng, recipe.callback
+        )
+        for lam, result in zip(falling, results, strict=False):
+            known = replace(start, lam=lam, constraints=constraints, result=result)
+            for _ in range(selection.rounds - 1):
+                if known.result is not None and known.result.status is not Status.INTERRUPTED:
+                    known = learn_from(known, _constrain(known, selection, rng), lam, rng)
+            learned[lam] = known
+    return [learned[float(lam)] for lam in lambdas if float(lam) in learned]
+
+
+def learn_from(start: Lesson, constraints: Constraints, lam: float, rng: np.random.Generator) -> Lesson:
+    """The lesson learned from given constraints at one lambda."""
+    _check_lam(lam)
+    if lam == np.inf:
+        return start
+    recipe = start.recipe
+    problem = start.problem(constraints, float(lam))
+    result = solve(problem, recipe.solver, recipe.tol, recipe.max_iter, rng, callback=recipe.callback)
+    return replace(start, lam=float(lam), constraints=constraints, result=result)
+
+
+def _check_lam(lam: Any) -> None:
+    if not (lam == np.inf or (is_number(lam) and lam > 0)):
+        raise ValueError(f"lam must be a positive number or infinity, got {lam!r}")
+
+
+def _constrain(known: Lesson, selection: PairSelection, rng: np.random.Generator) -> Constraints:
+    """Pairs chosen under the metric that is known, and their bounds."""
+    recipe = known.recipe
+    factor = None if known.result is None else np.asarray(np.linalg.cholesky(known.result.W), dtype=np.float64)
+    return constrain(known.examples, known.codes, selection, recipe.bounds, recipe.scale, rng, factor)
+
+
+def _prior_root(prior: Any, embedded: FloatArray) -> FloatArray | None:
+    """The symmetric square root of the prior metric; None for the identity."""
+    n = embedded.shape[1]
+    if isinstance(prior, str):
+        if prior == "identity":
+            return None
+        if prior != "covariance":
+            raise ValueError(f"prior must be 'identity', 'covariance' or a matrix, got {prior!r}")
+        centred = np.moveaxis(embedded - embedded.mean(axis=0), 1, 2).reshape(-1, n)
+        eigenvalues, vectors = np.linalg.eigh(centred.T @ centred / len(centred))
+        # Directions without any spread are left at the scale of the smallest one that has some.
+        spread = eigenvalues > n * np.finfo(np.float64).eps * eigenvalues[-1]
+        if not spread.any():
+            raise ValueError("prior 'covariance' needs examples that differ; all embedded examples are equal")
+        eigenvalues = 1.0 / np.maximum(eigenvalues, eigenvalues[spread].min())
+    else:
+        matrix = as_floats("prior", prior)
+        if matrix.shape != (n, n):
+            raise ValueError(f"prior must have shape ({n}, {n}), that of W; got {matrix.shape}")
+        eigenvalues, vectors = np.linalg.eigh(symmetric("prior", matrix))
+        if not eigenvalues[0] > 0.0:
+            raise ValueError(f"prior must be positive definite; its smallest eigenvalue is {eigenvalues[0]:.3g}")
+    root = (vectors * np.sqrt(eigenvalues)) @ vectors.T
+    return np.asarray(0.5 * (root + root.T), dtype=np.float64)

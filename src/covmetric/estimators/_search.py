@@ -1,0 +1,153 @@
+"""The parts of a search: candidates, splits, and the score of candidates on a split."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
+from sklearn.utils.validation import check_consistent_length
+
+from covmetric._validation import FloatArray, IntArray, is_count
+from covmetric.estimators._input import embedding_for
+from covmetric.estimators._learning import Lesson, learn, lesson
+from covmetric.estimators._rules import count_votes, get_rule
+from covmetric.estimators.cov_metric import CovMetric
+from covmetric.metric import LearnedMetric
+from covmetric.solvers import Status
+
+# Bytes of one block of squared distances.
+_BLOCK_BYTES = 2**25
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """Settings of a CovMetric."""
+
+    params: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Split:
+    """Training and test examples of a fold. With `groups` the fold is leave-one-out: all are both."""
+
+    train: IntArray
+    test: IntArray
+    groups: IntArray | None = None
+
+
+def splits_for(cv: Any, X: npt.NDArray[Any], codes: IntArray, groups: Any, seed: int) -> list[Split]:
+    """The folds that `cv` stands for."""
+    if groups is not None:
+        check_consistent_length(X, groups)
+        groups = np.unique(np.asarray(groups), return_inverse=True)[1]
+    everyone = np.arange(len(codes))
+    if isinstance(cv, str):
+        if cv != "loo":
+            raise ValueError(f"cv must be an integer >= 2, 'loo', a splitter or a list of splits, got {cv!r}")
+        return [Split(everyone, everyone, everyone if groups is None else groups)]
+    if is_count(cv):
+        cv = _stratified(int(cv), codes, groups, seed)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The least populated class")
+        folds = list(check_cv(cv, codes, classifier=True).split(X, codes, groups))
+    return [Split(np.asarray(train), np.asarray(test)) for train, test in folds]
+
+
+def _stratified(folds: int, codes: IntArray, groups: IntArray | None, seed: int) -> Any:
+    """As many stratified folds as asked for, or as the data has examples or groups for."""
+    if folds < 2:
+        raise ValueError(f"cv must be an integer >= 2, 'loo', a splitter or a list of splits, got {folds}")
+    if groups is not None:
+        per_class = [len(np.unique(groups[codes == c])) for c in range(int(codes.max()) + 1)]
+        return StratifiedGroupKFold(max(2, min(folds, *per_class)), shuffle=True, random_state=seed)
+    return StratifiedKFold(max(2, min(folds, int(np.bincount(codes).min()))), shuffle=True, random_state=seed)
+
+
+def scores_of(
+    template: CovMetric,
+    candidates: list[Candidate],
+    X: npt.NDArray[Any],
+    codes: IntArray,
+    split: Split,
+    rule: str,
+    n_neighbors: int,
+    rng: np.random.Generator,
+) -> tuple[FloatArray, str]:
+    """The accuracies of candidates with the same Phi on one split, and why they are NaN where they are.
+
+    The examples are embedded once, and candidates that differ in lambda only share a path.
+    """
+    scores = np.full(len(candidates), np.nan)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            warnings.simplefilter("ignore", ConvergenceWarning)  # a score needs no proof; the final solve warns
+            embedding = embedding_for(candidates[0].params["phi"], X, template.reg)
+            train = embedding.fit_transform(X[split.train])
+            test = train if split.groups is not None else embedding.transform(X[split.test])
+            for indices in _paths(candidates):
+                learner = clone(template).set_params(**candidates[indices[0]].params)
+                start = lesson(learner._recipe(), train, codes[split.train])
+                known = learn(start, [candidates[i].params["lam"] for i in indices], rng)
+                if len(known) < len(indices) or any(map(_interrupted, known)):
+                    raise KeyboardInterrupt
+                for i, one in zip(indices, known, strict=True):
+                    metric = LearnedMetric(embedding, one.metric())
+                    scores[i] = _score(metric, train, test, codes, split, rule, n_neighbors)
+    except (ValueError, np.linalg.LinAlgError) as error:
+        return scores, str(error)
+    return scores, ""
+
+
+def _interrupted(known: Lesson) -> bool:
+    return known.result is not None and known.result.status is Status.INTERRUPTED
+
+
+def _paths(candidates: list[Candidate]) -> list[list[int]]:
+    """The indices of candidates that differ in lambda only."""
+    paths: dict[tuple[int, ...], list[int]] = {}
+    for index, candidate in enumerate(candidates):
+        key = tuple(id(value) for name, value in candidate.params.items() if name != "lam")
+        paths.setdefault(key, []).append(index)
+    return list(paths.values())
+
+
+def _score(
+    metric: LearnedMetric,
+    train: FloatArray,
+    test: FloatArray,
+    codes: IntArray,
+    split: Split,
+    rule: str,
+    n_neighbors: int,
+) -> float:
+    n_classes = int(codes.max()) + 1
+    references = metric.map(train)
+    if split.groups is not None:
+        if rule != "neighbors":
+            raise ValueError(f"cv='loo' goes with rule='neighbors', got rule={rule!r}")
+        guesses = _leave_one_out(references, codes, split.groups, n_neighbors, n_classes)
+    else:
+        guesses = get_rule(rule, n_classes, n_neighbors).fit(references, codes[split.train]).predict(metric.map(test))
+    return float((guesses == codes[split.test]).mean())
+
+
+def _leave_one_out(vectors: FloatArray, codes: IntArray, groups: IntArray, k: int, n_classes: int) -> IntArray:
+    """The vote of each vector's k nearest outside its own group."""
+    centred = vectors - vectors.mean(axis=0)
+    norms = np.einsum("iq,iq->i", centred, centred)
+    guesses = np.empty(len(codes), dtype=np.int64)
+    size = max(1, _BLOCK_BYTES // (8 * len(codes)))
+    for start in range(0, len(codes), size):
+        rows = slice(start, start + size)
+        squared = norms[rows, None] + norms - 2.0 * centred[rows] @ centred.T
+        squared[groups[rows, None] == groups] = np.inf
+        nearest = np.argpartition(squared, min(k, len(codes) - 1) - 1, axis=1)[:, :k]
+        guesses[rows] = count_votes(codes[nearest], n_classes).argmax(axis=1)
+    return guesses

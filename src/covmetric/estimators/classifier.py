@@ -1,0 +1,165 @@
+"""CovMetricClassifier: the metric and the decision in a single object."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils.validation import check_is_fitted
+
+from covmetric._validation import FloatArray, IntArray
+from covmetric.estimators._incremental import extend
+from covmetric.estimators._input import check_examples, check_labelled, require_classes
+from covmetric.estimators._learning import Lesson
+from covmetric.estimators._rules import NeighborsRule, check_n_neighbors, get_rule
+from covmetric.estimators.cov_metric import CovMetric
+from covmetric.metric import LearnedMetric
+
+
+class CovMetricClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Classify covariance matrices, or vectors, by their neighbours or the class means in a learned metric.
+
+    ``make_pipeline(CovMetric(), KNeighborsClassifier())``, or any other classifier in place of the last, does the same;
+    this class adds `kneighbors` and `partial_fit`.
+
+    Parameters
+    ----------
+    learner : CovMetric, CovMetricCV or None, default=None
+        What learns the metric; None: ``CovMetric(random_state=random_state)``.
+    rule : {"neighbors", "mean"}, default="neighbors"
+        The vote of the nearest training examples, or the nearest class mean.
+    n_neighbors : int, default=3
+    random_state : int, RandomState, Generator or None, default=None
+        For the learner, where `learner` is None.
+    n_jobs : int or None, default=None
+        For the search of neighbours, and for the learner where `learner` is None.
+
+    Attributes
+    ----------
+    learner_ : CovMetric or CovMetricCV
+        Fitted; `learner_.metric_` is the metric, `learner_.result_` the certified solve.
+    classes_ : array
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from covmetric import CovMetricClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> CovMetricClassifier(random_state=0).fit(X[::2], y[::2]).score(X[1::2], y[1::2]) > 0.9
+    True
+    """
+
+    def __init__(
+        self,
+        learner: Any = None,
+        *,
+        rule: str = "neighbors",
+        n_neighbors: int = 3,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.learner = learner
+        self.rule = rule
+        self.n_neighbors = n_neighbors
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        return tags
+
+    @property
+    def metric_(self) -> LearnedMetric:
+        """The learned metric."""
+        metric: LearnedMetric = self.learner_.metric_
+        return metric
+
+    def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
+        """Learn the metric and remember the training examples; `fit_params` (groups) go to the learner."""
+        array, classes, codes = check_labelled(self, X, y)
+        require_classes(classes)
+        return self._start(array, classes, codes, fit_params)
+
+    def _start(
+        self, X: npt.NDArray[Any], classes: npt.NDArray[Any], codes: IntArray, fit_params: dict[str, Any]
+    ) -> Self:
+        check_n_neighbors(self.n_neighbors)
+        learner = (
+            CovMetric(random_state=self.random_state, n_jobs=self.n_jobs)
+            if self.learner is None
+            else clone(self.learner)
+        )
+        self._lesson: Lesson
+        self._lesson, self._embedded = learner._fit(X, codes, **fit_params)
+        self.learner_ = learner
+        self.classes_ = classes
+        self._remember(codes)
+        return self
+
+    def _remember(self, codes: IntArray) -> None:
+        self._codes = codes
+        vectors = self.metric_.map(self._embedded)
+        self._rule = get_rule(self.rule, len(self.classes_), self.n_neighbors, self.n_jobs).fit(vectors, codes)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+        """Learn from more labelled examples, starting from what is known: the embedding, the scale, the multipliers.
+
+        Parameters
+        ----------
+        X : array, shape (l, n, n), or (l, d) for vectors
+        y : array, shape (l,)
+        classes : array or None
+            All the classes that will ever come; needed in the first call only, and only where its y lacks some.
+        """
+        first = not hasattr(self, "learner_")
+        if not first:
+            check_examples(self, X)
+        array, seen, codes = check_labelled(self, X, y)
+        known = seen if first and classes is None else np.unique(classes) if first else self.classes_
+        missing = ~np.isin(seen, known)
+        if missing.any():
+            raise ValueError(f"y has the class {seen[missing][0]!r}, which is not among the classes {known.tolist()}")
+        require_classes(known)
+        codes = np.searchsorted(known, seen)[codes]
+        if first:
+            return self._start(array, known, codes, {})
+        self._lesson, self._embedded = extend(self.learner_, self._lesson, self._embedded, array, codes)
+        self._remember(self._lesson.codes)
+        return self
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """The class of each example."""
+        shares = self._shares(X)
+        return np.asarray(self.classes_[shares.argmax(axis=1)])
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """How much speaks for each class, shape (l, n_classes): votes of the neighbours, or by squared distances."""
+        return self._shares(X)
+
+    def kneighbors(
+        self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True
+    ) -> tuple[FloatArray, IntArray] | IntArray:
+        """The nearest training examples, as in scikit-learn: distances sqrt(D) and indices, each of shape (l, k).
+
+        X = None: those of each training example among the others.
+        """
+        check_is_fitted(self)
+        k = self.n_neighbors if n_neighbors is None else n_neighbors
+        check_n_neighbors(k)
+        rule = self._rule
+        if not isinstance(rule, NeighborsRule):
+            rule = NeighborsRule(len(self.classes_), k, self.n_jobs).fit(self.metric_.map(self._embedded), self._codes)
+        distances, indices = rule.nearest(None if X is None else self._vectors(X), k)
+        return (distances, indices) if return_distance else indices
+
+    def _vectors(self, X: Any) -> FloatArray:
+        check_is_fitted(self)
+        return self.metric_.transform(check_examples(self, X), n_jobs=self.n_jobs)
+
+    def _shares(self, X: Any) -> FloatArray:
+        vectors = self._vectors(X)
+        return self._rule.shares(vectors)

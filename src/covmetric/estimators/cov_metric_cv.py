@@ -1,0 +1,274 @@
+"""CovMetricCV: Phi, pairs, slack and lambda chosen on the training data."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from joblib import Parallel, delayed
+from tqdm import tqdm
+
+from covmetric._validation import FloatArray, IntArray, check_tolerance, generator
+from covmetric.estimators._input import DEFAULT_PHI, check_labelled, require_classes
+from covmetric.estimators._learning import Lesson
+from covmetric.estimators._mixin import MetricMixin
+from covmetric.estimators._rules import check_n_neighbors, get_rule
+from covmetric.estimators._search import Candidate, Split, scores_of, splits_for
+from covmetric.estimators.cov_metric import CovMetric
+from covmetric.metric import LearnedMetric
+from covmetric.solvers import SolveResult, Status
+
+_PHIS = ("log", DEFAULT_PHI, "sqrt", "chol")
+
+
+class CovMetricCV(MetricMixin):
+    """`CovMetric` with Phi, pairs, slack and lambda chosen by cross-validated neighbours on the training data.
+
+    Each combination of Phi, pairs and slack is solved along a path of falling lambda, each solve from the one before.
+    W = I (lam = inf) competes for every Phi, so that by its own estimate the choice is never worse than a fixed metric.
+
+    Parameters
+    ----------
+    phi : str, Embedding or list of them, default="auto"
+        "auto": "log", "relog", "sqrt" and "chol" for matrices, "vector" for vectors.
+    pairs : str, PairSelection or list of them, default=("neighbors", "random")
+    slack : str, Slack or list of them, default="is"
+    lambdas : list of floats, default=(1e-1, 1e-2, 1e-3, 1e-4)
+        inf is always among them.
+    bounds, scale, prior, solver, order, reg, tol
+        As in `CovMetric`, for the final solve and, but for `tol`, for the search.
+    rule : {"neighbors", "mean"}, default="neighbors"
+        What is scored: the vote of the nearest neighbours, or the nearest class mean.
+    n_neighbors : int, default=3
+    cv : int, "loo", splitter or list of splits, default=3
+        An integer: so many folds, stratified, and by groups where `fit` is given groups. "loo": one metric for all,
+        scored by leave-one-out neighbours outside the example's own group; faster, and too kind to small lambda.
+    search_tol : float, default=1e-3
+        Bound on the relative duality gap during the search.
+    random_state : int, RandomState, Generator or None, default=None
+    n_jobs : int or None, default=None
+        Processes that share the search. The result does not depend on it.
+    verbose : int, default=0
+        1 shows the progress of the search.
+
+    Attributes
+    ----------
+    best_estimator_ : CovMetric
+        Fitted on all the examples. `metric_`, `W_`, `result_`, `duality_gap_`, `n_iter_`, `status_` and `scale_` are
+        those of this one.
+    best_params_ : dict
+    best_score_ : float
+        The mean accuracy of the choice over the folds.
+    cv_results_ : dict of arrays
+        As in scikit-learn's GridSearchCV: params, param_*, split*_test_score, mean_, std_ and rank_test_score. A
+        candidate that failed has NaN.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from covmetric import CovMetricCV
+    >>> X, y = load_iris(return_X_y=True)
+    >>> search = CovMetricCV(random_state=0).fit(X, y)
+    >>> search.best_params_["phi"], search.best_score_ > 0.9
+    ('vector', True)
+    """
+
+    def __init__(
+        self,
+        phi: Any = "auto",
+        *,
+        pairs: Any = ("neighbors", "random"),
+        slack: Any = "is",
+        lambdas: Any = (1e-1, 1e-2, 1e-3, 1e-4),
+        bounds: Any = "absolute",
+        scale: Any = "median",
+        prior: Any = "identity",
+        solver: Any = "auto",
+        order: str = "perm",
+        reg: float = 0.0,
+        tol: float = 1e-6,
+        rule: str = "neighbors",
+        n_neighbors: int = 3,
+        cv: Any = 3,
+        search_tol: float = 1e-3,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.phi = phi
+        self.pairs = pairs
+        self.slack = slack
+        self.lambdas = lambdas
+        self.bounds = bounds
+        self.scale = scale
+        self.prior = prior
+        self.solver = solver
+        self.order = order
+        self.reg = reg
+        self.tol = tol
+        self.rule = rule
+        self.n_neighbors = n_neighbors
+        self.cv = cv
+        self.search_tol = search_tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @property
+    def metric_(self) -> LearnedMetric:  # type: ignore[override]
+        """The learned metric."""
+        return self.best_estimator_.metric_
+
+    @property
+    def result_(self) -> SolveResult | None:
+        """The solve on all the examples."""
+        return self.best_estimator_.result_
+
+    @property
+    def status_(self) -> Status:
+        """How that solve ended."""
+        return self.best_estimator_.status_
+
+    @property
+    def duality_gap_(self) -> float:
+        """Its certified gap."""
+        return self.best_estimator_.duality_gap_
+
+    @property
+    def n_iter_(self) -> int:
+        """Its iterations; 0 where W = I was the best choice."""
+        return self.best_estimator_.n_iter_
+
+    @property
+    def scale_(self) -> float:
+        """Its scale."""
+        return self.best_estimator_.scale_
+
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+        """Choose and learn.
+
+        Parameters
+        ----------
+        X : array, shape (l, n, n), or (l, d) for vectors
+        y : array, shape (l,)
+        groups : array, shape (l,), or None
+            Examples of one group (views of one object, trials of one recording) stay together in the folds.
+        """
+        self._fit(X, y, groups)
+        return self
+
+    def _fit(self, X: Any, y: Any, groups: Any = None) -> tuple[Lesson, FloatArray]:
+        array, classes, codes = check_labelled(self, X, y)
+        require_classes(classes)
+        get_rule(self.rule, len(classes))
+        check_n_neighbors(self.n_neighbors)
+        check_tolerance(self.search_tol)
+        seed = int(generator(self.random_state).integers(2**32))
+        splits = splits_for(self.cv, array, codes, groups, seed)
+        candidates = self._candidates(array)
+        scores = self._search(array, codes, splits, candidates, seed)
+        self.cv_results_ = _as_results(candidates, scores)
+        best = _choose(candidates, scores)
+        self.best_index_ = best
+        self.best_params_ = candidates[best].params
+        self.best_score_ = float(self.cv_results_["mean_test_score"][best])
+        self.classes_ = classes
+        self.best_estimator_ = self._learner(self.tol, random_state=seed, **self.best_params_)
+        return self.best_estimator_._fit(array, np.asarray(classes)[codes])
+
+    def _take(self, metric: LearnedMetric, known: Lesson) -> None:
+        self.best_estimator_._take(metric, known)
+
+    def _learner(self, tol: float, **settings: Any) -> CovMetric:
+        """A CovMetric with the settings that are not searched."""
+        shared = {name: getattr(self, name) for name in ("bounds", "scale", "prior", "solver", "order", "reg")}
+        return CovMetric(tol=tol, **shared, **settings)
+
+    def _candidates(self, X: npt.NDArray[Any]) -> list[Candidate]:
+        lambdas = [float(lam) for lam in np.atleast_1d(np.asarray(self.lambdas, dtype=float))]
+        default = ("vector",) if X.ndim == 2 else _PHIS
+        phis = default if isinstance(self.phi, str) and self.phi == "auto" else _several(self.phi)
+        found = []
+        for phi in phis:
+            found.append(Candidate({"phi": phi, "lam": np.inf}))
+            for pairs in _several(self.pairs):
+                for slack in _several(self.slack):
+                    path = [lam for lam in sorted(set(lambdas), reverse=True) if lam != np.inf]
+                    found += [Candidate({"phi": phi, "pairs": pairs, "slack": slack, "lam": lam}) for lam in path]
+        return found
+
+    def _search(
+        self, X: npt.NDArray[Any], codes: IntArray, splits: list[Split], candidates: list[Candidate], seed: int
+    ) -> FloatArray:
+        """The accuracy of each candidate on each split, shape (candidates, splits), NaN where it is not known."""
+        scores = np.full((len(candidates), len(splits)), np.nan)
+        by_phi: dict[int, list[int]] = {}
+        for index, candidate in enumerate(candidates):
+            by_phi.setdefault(id(candidate.params["phi"]), []).append(index)
+        # Fold by fold, so that a search that was cut short has seen all candidates on the same folds.
+        tasks = [(fold, indices) for fold in range(len(splits)) for indices in by_phi.values()]
+        template = self._learner(self.search_tol)
+        work = (
+            delayed(scores_of)(
+                template, [candidates[i] for i in indices], X, codes, splits[fold], self.rule, self.n_neighbors,
+                np.random.default_rng([seed, fold]),
+            )
+            for fold, indices in tasks
+        )  # fmt: skip
+        failures: list[str] = []
+        outcome = _until_interrupted(Parallel(self.n_jobs, return_as="generator")(work))
+        for (fold, indices), (values, failure) in zip(
+            tasks, tqdm(outcome, "search", len(tasks), disable=not self.verbose), strict=False
+        ):
+            scores[indices, fold] = values
+            if failure:
+                failures.append(f"phi {candidates[indices[0]].params['phi']!r}: {failure}")
+        if np.isnan(scores).all():
+            raise ValueError(failures[0] if failures else "interrupted before anything was learned")
+        if failures:
+            warnings.warn(f"some candidates failed and were left out: {failures[0]}", UserWarning, stacklevel=4)
+        return scores
+
+
+def _several(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, tuple | list) else [value]
+
+
+def _until_interrupted(results: Iterator[Any]) -> Iterator[Any]:
+    """The results, up to Ctrl-C or a worker that died."""
+    try:
+        yield from results
+    except (KeyboardInterrupt, RuntimeError, MemoryError) as reason:
+        warnings.warn(
+            f"the search was cut short ({type(reason).__name__}: {reason}); the choice is the best of what was scored",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def _choose(candidates: list[Candidate], scores: FloatArray) -> int:
+    """The best mean over the folds that were finished; among equals the largest lambda."""
+    finished = ~np.isnan(scores)
+    complete = finished.sum(axis=1) == finished.sum(axis=1).max()
+    means = np.where(complete, np.where(finished, scores, 0.0).sum(axis=1) / np.maximum(finished.sum(axis=1), 1), -1.0)
+    return max(range(len(candidates)), key=lambda i: (round(float(means[i]), 12), candidates[i].params["lam"], -i))
+
+
+def _as_results(candidates: list[Candidate], scores: FloatArray) -> dict[str, Any]:
+    results: dict[str, Any] = {"params": [candidate.params for candidate in candidates]}
+    for name in ("phi", "pairs", "slack", "lam"):
+        values = np.empty(len(candidates), dtype=object)
+        values[:] = [candidate.params.get(name) for candidate in candidates]
+        results[f"param_{name}"] = values
+    for fold, column in enumerate(scores.T):
+        results[f"split{fold}_test_score"] = column
+    known = ~np.isnan(scores).all(axis=1)
+    mean, std = np.full(len(scores), np.nan), np.full(len(scores), np.nan)
+    mean[known], std[known] = np.nanmean(scores[known], axis=1), np.nanstd(scores[known], axis=1)
+    results["mean_test_score"], results["std_test_score"] = mean, std
+    order = np.where(known, -mean, np.inf)
+    results["rank_test_score"] = 1 + np.array([(order < value).sum() for value in order])
+    return results
