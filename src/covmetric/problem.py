@@ -101,7 +101,8 @@ class MetricProblem:
         if examples.ndim != 3 or 0 in examples.shape[1:]:
             raise ValueError(f"embedded must have shape (l, n, m) with n, m >= 1; got {examples.shape}")
         index = _check_pairs(pairs, len(examples))
-        self._setup(np.array(np.swapaxes(examples, 1, 2), order="C"), index, similar, bounds, weights, slack)
+        rows = np.array(np.swapaxes(examples, 1, 2), order="C")
+        self._setup(PairSums(read_only(rows), read_only(index)), similar, bounds, weights, slack)
 
     @classmethod
     def from_differences(
@@ -117,19 +118,17 @@ class MetricProblem:
         rows[:K] = np.swapaxes(differences, 1, 2)
         pairs = np.stack([np.arange(K), np.full(K, K)], axis=1)
         problem = cls.__new__(cls)
-        problem._setup(rows, pairs, similar, bounds, weights, slack)
+        problem._setup(PairSums(read_only(rows), read_only(pairs)), similar, bounds, weights, slack)
         return problem
 
-    def _setup(
-        self, rows: FloatArray, pairs: IntArray, similar: Any, bounds: Any, weights: Any, slack: str | Slack
-    ) -> None:
-        K = len(pairs)
+    def _setup(self, sums: PairSums, similar: Any, bounds: Any, weights: Any, slack: str | Slack) -> None:
+        K = len(sums.pairs)
         self.slack = get_slack(slack)
-        self.pairs: IntArray = read_only(pairs)
+        self.sums = sums
+        self.pairs: IntArray = sums.pairs
         self.similar: FloatArray = read_only(_check_similar(similar, K))
         self.bounds: FloatArray = read_only(positive_vector("bounds", bounds, K))
         self.weights: FloatArray = read_only(positive_vector("weights", weights, K))
-        self.sums = PairSums(read_only(rows), self.pairs)
         terms = PairTerms(self.sums, self.similar, self.bounds, self.weights, self.slack)
         self._primal, self._dual = Primal(terms), Dual(terms)
         self._check_scale()
@@ -179,9 +178,9 @@ class MetricProblem:
         if len(all_pairs) == 0:
             raise ValueError("no pairs are left: at least one pair is needed")
         problem = MetricProblem.__new__(type(self))
+        same = keep is None and pairs is None
         problem._setup(
-            self.sums.rows,
-            all_pairs,
+            self.sums if same else PairSums(self.sums.rows, read_only(all_pairs)),
             all_similar,
             self.bounds[kept] if bounds is None else bounds,
             self.weights[kept] if weights is None else weights,

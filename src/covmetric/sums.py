@@ -50,6 +50,7 @@ class PairSums:
         self.pairs = pairs
         self._kept: FloatArray | None = None
         self._kept_outer: FloatArray | None = None
+        self._kept_norms: FloatArray | None = None
 
     def outer(self) -> FloatArray | None:
         """All the A_k = F_k F_k^T as rows, shape (K, n^2), if they are small: a sum is then 2 m times less work."""
@@ -82,6 +83,26 @@ class PairSums:
         for part, F in self._chunks(indices):
             yield part, (F.reshape(-1, F.shape[2]) @ C).reshape(F.shape)
 
+    def roughly_transformed(self, indices: IntArray, C: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
+        """`transformed`, by way of the examples where there are fewer of them than pairs.
+
+        What is lost is a digit or two where the examples are far from each other: good for a step, not for a proof.
+        """
+        count, m, n = self.rows.shape
+        if len(indices) < 2 * count:
+            yield from self.transformed(indices, C)
+            return
+        images = (self.centred().reshape(-1, n) @ C).reshape(count, m, n)
+        size = max(1, _CHUNK_BYTES // (8 * m * n))
+        for start in range(0, len(indices), size):
+            part = slice(start, min(start + size, len(indices)))
+            i, j = self.pairs[indices[part]].T
+            yield part, images[i] - images[j]
+
+    def centred(self) -> FloatArray:
+        """The examples less their mean, shape (l, m, n)."""
+        return np.asarray(self.rows - self.rows.mean(axis=0))
+
     def distances(self, factor: FloatArray) -> FloatArray:
         """Squared distances ||L^T F_k||^2 of all pairs, shape (K,), in the metric L L^T given by its factor L."""
         result = np.empty(len(self.pairs))
@@ -91,10 +112,11 @@ class PairSums:
 
     def squared_norms(self) -> FloatArray:
         """||F_k||^2 of all pairs, shape (K,)."""
-        result = np.empty(len(self.pairs))
-        for part, F in self._chunks():
-            result[part] = np.einsum("kan,kan->k", F, F)
-        return result
+        if self._kept_norms is None:
+            self._kept_norms = np.empty(len(self.pairs))
+            for part, F in self._chunks():
+                self._kept_norms[part] = np.einsum("kan,kan->k", F, F)
+        return self._kept_norms
 
     def quadratic(self, E: FloatArray, indices: IntArray | None = None) -> FloatArray:
         """<A_k, E> of the pairs `indices` (None: all), for a symmetric E."""

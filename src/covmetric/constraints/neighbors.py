@@ -17,7 +17,7 @@ class NeighborPairs(PairSelection):
     Parameters
     ----------
     budget : int or None, default=None
-        Neighbours of either kind per example. None: 10.
+        Neighbours of either kind per example. None: 5.
     rounds : int, default=1
         How often the neighbours are chosen: once under W = I, then again under each learned metric.
 
@@ -31,7 +31,7 @@ class NeighborPairs(PairSelection):
     """
 
     name = "neighbors"
-    default_budget = 10
+    default_budget = 5
 
     def __init__(self, budget: int | None = None, rounds: int = 1) -> None:
         super().__init__(budget)

@@ -63,7 +63,7 @@ def _riemannian_mean(X: FloatArray) -> FloatArray:
     with warnings.catch_warnings():
         # Any point near the mean serves as the origin.
         warnings.filterwarnings("ignore", message="Convergence not reached")
-        return np.asarray(mean_riemann(X, init=_log_euclidean_mean(X)), dtype=np.float64)
+        return np.asarray(mean_riemann(X, tol=1e-5, init=_log_euclidean_mean(X)), dtype=np.float64)
 
 
 def _log_euclidean_mean(X: FloatArray) -> FloatArray:

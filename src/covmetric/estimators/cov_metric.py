@@ -40,7 +40,7 @@ class CovMetric(MetricMixin):
     pairs : {"neighbors", "random"} or PairSelection, default="neighbors"
         Which pairs of training examples to learn from.
     budget : int or None, default=None
-        How many: neighbours per example (None: 10), or random pairs per class (None: 100).
+        How many: neighbours of either kind per example (None: 5), or random pairs per class (None: 100).
     slack : {"is", "l2", "re"} or Slack, default="is"
         What missing a bound costs.
     lam : float, default=1e-2

@@ -34,7 +34,7 @@ class CovMetricCV(MetricMixin):
     ----------
     phi : str, Embedding or list of them, default="auto"
         "auto": "log", "relog", "sqrt" and "chol" for matrices, "vector" for vectors.
-    pairs : str, PairSelection or list of them, default=("neighbors", "random")
+    pairs : str, PairSelection or list of them, default="neighbors"
     slack : str, Slack or list of them, default="is"
     lambdas : list of floats, default=(1e-1, 1e-2, 1e-3, 1e-4)
         inf is always among them.
@@ -80,7 +80,7 @@ class CovMetricCV(MetricMixin):
         self,
         phi: Any = "auto",
         *,
-        pairs: Any = ("neighbors", "random"),
+        pairs: Any = "neighbors",
         slack: Any = "is",
         lambdas: Any = (1e-1, 1e-2, 1e-3, 1e-4),
         bounds: Any = "absolute",

@@ -38,8 +38,16 @@ class ActiveTerms:
     springs: FloatArray
     half: HalfVectors
 
-    def half_vectors(self) -> Iterator[tuple[slice, FloatArray]]:
-        """Chunks of the active pairs, as slices, with the half vectors of their B_k = C^T A_k C."""
+    def all_half_vectors(self) -> FloatArray:
+        """The half vectors of all B_k = C^T A_k C, shape (a, p)."""
+        out = np.empty((len(self.active), self.half.size))
+        for part, V in self.half_vectors(out):
+            if V.base is not out:
+                out[part] = V
+        return out
+
+    def half_vectors(self, out: FloatArray | None = None) -> Iterator[tuple[slice, FloatArray]]:
+        """Chunks of the active pairs, as slices, with the half vectors of their B_k; parts of `out` where possible."""
         from covmetric.solvers._kernels import half_grams  # Numba takes a second to import
 
         sums, C = self.problem.sums, self.C
@@ -49,8 +57,8 @@ class ActiveTerms:
             n = self.half.n
             yield slice(0, len(self.active)), C[0, 0] ** 2 * self.half.pack(outer[self.active].reshape(-1, n, n))
             return
-        for part, G in sums.transformed(self.active, C):
-            V = np.empty((len(G), self.half.size))
+        for part, G in sums.roughly_transformed(self.active, C):
+            V = np.empty((len(G), self.half.size)) if out is None else out[part]
             half_grams(G, V)
             yield part, V
 
@@ -77,6 +85,12 @@ class DenseSystem(System):
         self.force = np.zeros(size)
         self._matrix = np.eye(size, order="F")
         roots = np.sqrt(terms.springs)
+        if 8 * len(terms.active) * size <= _BLOCK_BYTES:
+            V = terms.all_half_vectors()
+            self.force = terms.forces @ V
+            V *= roots[:, None]
+            self._add(V)
+            return
         # The matrix is written once per block, so a block has many rows; one triangle is enough.
         block = np.empty((min(len(terms.active), max(1, _BLOCK_BYTES // (8 * size))), size))
         filled = 0
@@ -108,9 +122,7 @@ class PairSystem(System):
     """The (active pairs) x (active pairs) matrix of Woodbury's identity."""
 
     def __init__(self, terms: ActiveTerms) -> None:
-        self._V = np.empty((len(terms.active), terms.half.size))
-        for part, V in terms.half_vectors():
-            self._V[part] = V
+        self._V = terms.all_half_vectors()
         self.force = terms.forces @ self._V
         self._roots = np.sqrt(terms.springs)
 
@@ -179,7 +191,7 @@ def rates_along(sums: PairSums, E: FloatArray) -> FloatArray:
         return sums.quadratic(E)
     from covmetric.solvers._kernels import pair_products
 
-    rows = (sums.rows - sums.rows.mean(axis=0)).reshape(-1, len(E))
+    rows = sums.centred().reshape(-1, len(E))
     rates = np.empty(len(sums.pairs))
     pair_products(rows.reshape(count, -1), (rows @ E).reshape(count, -1), sums.pairs, rates)
     return rates
