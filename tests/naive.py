@@ -123,3 +123,42 @@ class PaperDykstra:
     def epoch(self, order):
         for k in order:
             self.project(k)
+
+
+def neighbor_pairs(vectors, codes, k):
+    """Each example with its k nearest of its own class and its k nearest of the others, one distance at a time."""
+    chosen = set()
+    for i in range(len(vectors)):
+        for same in (True, False):
+            others = [j for j in range(len(vectors)) if j != i and (codes[j] == codes[i]) == same]
+            others.sort(key=lambda j: float(((vectors[i] - vectors[j]) ** 2).sum()))
+            chosen.update((min(i, j), max(i, j)) for j in others[:k])
+    return np.array(sorted(chosen))
+
+
+def squared_distance(W, embedded1, embedded2):
+    """D = <W, F F^T> as it is written."""
+    F = embedded1 - embedded2
+    return float(np.sum(W * (F @ F.T)))
+
+
+def leave_one_out(vectors, codes, groups, k, n_classes):
+    """The vote of each example's k nearest outside its group, one example at a time."""
+    guesses = []
+    for i in range(len(vectors)):
+        others = [j for j in range(len(vectors)) if groups[j] != groups[i]]
+        others.sort(key=lambda j: float(((vectors[i] - vectors[j]) ** 2).sum()))
+        votes = np.bincount(codes[others[:k]], minlength=n_classes)
+        guesses.append(int(votes.argmax()))
+    return np.array(guesses)
+
+
+def calibrated(distances, similar, merit):
+    """The best value of merit(true positives, false positives, positives, negatives) over all thresholds."""
+    candidates = [distances.min() - 1.0, *((a + b) / 2 for a in distances for b in distances), distances.max() + 1.0]
+    positives, negatives = (similar > 0).sum(), (similar < 0).sum()
+    values = []
+    for threshold in candidates:
+        near = distances <= threshold
+        values.append(merit((near & (similar > 0)).sum(), (near & (similar < 0)).sum(), positives, negatives))
+    return max(values)

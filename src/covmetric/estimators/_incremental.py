@@ -38,7 +38,10 @@ def extend(
         recipe.tol,
         recipe.max_iter,
         generator(learner.random_state),
-        known.result.carried(added=len(constraints.pairs) - len(known.constraints.pairs)),
+        # More pairs have less weight each, and multipliers that were near their limit would be beyond it.
+        len(known.constraints.pairs)
+        / len(constraints.pairs)
+        * known.result.carried(added=len(constraints.pairs) - len(known.constraints.pairs)),
     )
     wider = dataclasses.replace(wider, constraints=constraints, result=result)
     learner._take(LearnedMetric(learner.metric_.embedding, wider.metric()), wider)

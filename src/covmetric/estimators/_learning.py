@@ -90,7 +90,7 @@ def learn(start: Lesson, lambdas: Sequence[float], rng: np.random.Generator) -> 
     Where the pairs are chosen again under the learned metric, each lambda has its own pairs from then on.
     """
     for lam in lambdas:
-        _check_lam(lam)
+        check_lam(lam)
     falling = sorted({float(lam) for lam in lambdas if lam != np.inf}, reverse=True)
     learned = {np.inf: start}
     if falling:
@@ -111,7 +111,7 @@ def learn(start: Lesson, lambdas: Sequence[float], rng: np.random.Generator) -> 
 
 def learn_from(start: Lesson, constraints: Constraints, lam: float, rng: np.random.Generator) -> Lesson:
     """The lesson learned from given constraints at one lambda."""
-    _check_lam(lam)
+    check_lam(lam)
     if lam == np.inf:
         return start
     recipe = start.recipe
@@ -120,7 +120,8 @@ def learn_from(start: Lesson, constraints: Constraints, lam: float, rng: np.rand
     return replace(start, lam=float(lam), constraints=constraints, result=result)
 
 
-def _check_lam(lam: Any) -> None:
+def check_lam(lam: Any) -> None:
+    """Lambda is positive, and may be infinite."""
     if not (lam == np.inf or (is_number(lam) and lam > 0)):
         raise ValueError(f"lam must be a positive number or infinity, got {lam!r}")
 

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
 from sklearn.utils.validation import check_consistent_length
+from threadpoolctl import threadpool_limits
 
 from covmetric._validation import FloatArray, IntArray, is_count
 from covmetric.estimators._input import embedding_for
@@ -19,8 +20,9 @@ from covmetric.estimators._learning import Lesson, learn, lesson
 from covmetric.estimators._rules import count_votes, get_rule
 from covmetric.estimators.cov_metric import CovMetric
 from covmetric.metric import LearnedMetric
-from covmetric.solvers import Status
+from covmetric.solvers import ONE_THREAD_BELOW, Status
 
+INTERRUPTED = "Ctrl-C"
 # Bytes of one block of squared distances.
 _BLOCK_BYTES = 2**25
 
@@ -81,11 +83,13 @@ def scores_of(
 ) -> tuple[FloatArray, str]:
     """The accuracies of candidates with the same Phi on one split, and why they are NaN where they are.
 
-    The examples are embedded once, and candidates that differ in lambda only share a path.
+    The examples are embedded once, and candidates that differ in lambda only share a path. After Ctrl-C those that were
+    scored keep their score.
     """
     scores = np.full(len(candidates), np.nan)
     try:
-        with warnings.catch_warnings():
+        # Many small pieces of work: threads would wait for each other, and worse where others use the machine.
+        with warnings.catch_warnings(), threadpool_limits(1 if X.shape[1] < ONE_THREAD_BELOW else None):
             warnings.simplefilter("ignore", UserWarning)
             warnings.simplefilter("ignore", ConvergenceWarning)  # a score needs no proof; the final solve warns
             embedding = embedding_for(candidates[0].params["phi"], X, template.reg)
@@ -100,6 +104,8 @@ def scores_of(
                 for i, one in zip(indices, known, strict=True):
                     metric = LearnedMetric(embedding, one.metric())
                     scores[i] = _score(metric, train, test, codes, split, rule, n_neighbors)
+    except KeyboardInterrupt:
+        return scores, INTERRUPTED
     except (ValueError, np.linalg.LinAlgError) as error:
         return scores, str(error)
     return scores, ""

@@ -12,13 +12,14 @@ from joblib import Parallel, delayed
 from tqdm import tqdm
 
 from covmetric._validation import FloatArray, IntArray, check_tolerance, generator
-from covmetric.estimators._input import DEFAULT_PHI, check_labelled, require_classes
-from covmetric.estimators._learning import Lesson
+from covmetric.estimators._input import DEFAULT_PHI, check_labelled, embedding_for, require_classes
+from covmetric.estimators._learning import Lesson, check_lam
 from covmetric.estimators._mixin import MetricMixin
 from covmetric.estimators._rules import check_n_neighbors, get_rule
-from covmetric.estimators._search import Candidate, Split, scores_of, splits_for
+from covmetric.estimators._search import INTERRUPTED, Candidate, Split, scores_of, splits_for
 from covmetric.estimators.cov_metric import CovMetric
 from covmetric.metric import LearnedMetric
+from covmetric.slacks import get_slack
 from covmetric.solvers import SolveResult, Status
 
 _PHIS = ("log", DEFAULT_PHI, "sqrt", "chol")
@@ -192,10 +193,15 @@ class CovMetricCV(MetricMixin):
         default = ("vector",) if X.ndim == 2 else _PHIS
         phis = default if isinstance(self.phi, str) and self.phi == "auto" else _several(self.phi)
         found = []
+        for lam in lambdas:
+            check_lam(lam)
         for phi in phis:
+            embedding_for(phi, X, self.reg)  # refuses unknown names before anything is solved
             found.append(Candidate({"phi": phi, "lam": np.inf}))
             for pairs in _several(self.pairs):
                 for slack in _several(self.slack):
+                    self._learner(self.tol, pairs=pairs)._recipe()
+                    get_slack(slack)
                     path = [lam for lam in sorted(set(lambdas), reverse=True) if lam != np.inf]
                     found += [Candidate({"phi": phi, "pairs": pairs, "slack": slack, "lam": lam}) for lam in path]
         return found
@@ -224,10 +230,15 @@ class CovMetricCV(MetricMixin):
             tasks, tqdm(outcome, "search", len(tasks), disable=not self.verbose), strict=False
         ):
             scores[indices, fold] = values
+            if failure == INTERRUPTED:
+                _warn_cut_short(failure)
+                break
             if failure:
                 failures.append(f"phi {candidates[indices[0]].params['phi']!r}: {failure}")
         if np.isnan(scores).all():
-            raise ValueError(failures[0] if failures else "interrupted before anything was learned")
+            if failures:
+                raise ValueError(failures[0])
+            raise KeyboardInterrupt  # nothing to choose from
         if failures:
             warnings.warn(f"some candidates failed and were left out: {failures[0]}", UserWarning, stacklevel=4)
         return scores
@@ -242,11 +253,13 @@ def _until_interrupted(results: Iterator[Any]) -> Iterator[Any]:
     try:
         yield from results
     except (KeyboardInterrupt, RuntimeError, MemoryError) as reason:
-        warnings.warn(
-            f"the search was cut short ({type(reason).__name__}: {reason}); the choice is the best of what was scored",
-            UserWarning,
-            stacklevel=2,
-        )
+        _warn_cut_short(f"{type(reason).__name__}: {reason}")
+
+
+def _warn_cut_short(reason: str) -> None:
+    warnings.warn(
+        f"the search was cut short ({reason}); the choice is the best of what was scored", UserWarning, stacklevel=2
+    )
 
 
 def _choose(candidates: list[Candidate], scores: FloatArray) -> int:

@@ -33,6 +33,7 @@ _DEAR_STEP, _LIGHT_WEIGHTS = 20.0, 2000.0
 ONE_THREAD_BELOW = 256
 
 __all__ = [
+    "ONE_THREAD_BELOW",
     "SOLVERS",
     "Callback",
     "Dykstra",

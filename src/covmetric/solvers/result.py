@@ -98,6 +98,8 @@ class SolveResult:
     def carried(self, keep: Any = None, added: int = 0) -> FloatArray:
         """The multipliers as a warm start after pairs were removed (those in `keep` stay) and `added` at the end.
 
+        Where the weights fall, multiply them by the same factor.
+
         Examples
         --------
         >>> from covmetric import make_paper_problem, solve

@@ -1,0 +1,182 @@
+"""The search for Phi, pairs, slack and lambda."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+
+import numpy as np
+import pytest
+from sklearn.model_selection import KFold, StratifiedGroupKFold
+
+from covmetric import CovMetric, CovMetricClassifier, CovMetricCV, NeighborPairs, RandomPairs, Status
+from covmetric.estimators import cov_metric_cv
+from covmetric.estimators._search import _leave_one_out, splits_for
+from tests import naive
+from tests.test_estimators import classes_of_matrices
+
+
+@pytest.fixture(scope="module")
+def data():
+    return classes_of_matrices(90)
+
+
+def test_results_and_choice(data):
+    X, y = data
+    search = CovMetricCV(random_state=0, pairs=["neighbors", "random"], slack=["is", "l2"], lambdas=[1e-1, 1e-2]).fit(
+        X, y
+    )
+    results = search.cv_results_
+    assert len(results["params"]) == 4 * (1 + 2 * 2 * 2)
+    folds = np.stack([results[f"split{i}_test_score"] for i in range(3)])
+    np.testing.assert_allclose(results["mean_test_score"], folds.mean(axis=0))
+    np.testing.assert_allclose(results["std_test_score"], folds.std(axis=0))
+    assert results["rank_test_score"][search.best_index_] == 1
+    assert search.best_score_ == results["mean_test_score"].max()
+    assert search.best_params_ == results["params"][search.best_index_]
+    assert (results["param_lam"] == np.inf).sum() == 4
+    again = CovMetric(random_state=search.best_estimator_.random_state, **search.best_params_).fit(X, y)
+    np.testing.assert_array_equal(search.W_, again.W_)
+
+
+def test_the_fixed_metric_competes(data):
+    """By its own estimate the choice is at least as good as W = I, for every Phi; among equals it is W = I."""
+    X, y = data
+    search = CovMetricCV(random_state=0).fit(X, y)
+    fixed = search.cv_results_["param_lam"] == np.inf
+    assert search.best_score_ >= search.cv_results_["mean_test_score"][fixed].max()
+    hopeless = CovMetricCV(random_state=0, phi="id", lambdas=[1e12], cv=[(np.arange(60), np.arange(60, 90))])
+    hopeless.fit(X, y)
+    assert hopeless.best_params_["lam"] == np.inf  # lambda = 1e12 learns nothing, and ties
+    assert hopeless.status_ is Status.SOLVED
+    assert hopeless.n_iter_ == 0
+
+
+def test_scores_are_those_of_separate_fits(data):
+    """The shared embedding and the path change nothing."""
+    X, y = data
+    train, test = np.arange(60), np.arange(60, 90)
+    search = CovMetricCV(
+        random_state=0, phi=["log", "chol"], lambdas=[1e-1, 1e-3], cv=[(train, test)], search_tol=1e-8, n_neighbors=5
+    ).fit(X, y)
+    for params, score in zip(search.cv_results_["params"], search.cv_results_["split0_test_score"], strict=True):
+        alone = CovMetricClassifier(CovMetric(**params, tol=1e-8), n_neighbors=5).fit(X[train], y[train])
+        assert alone.score(X[test], y[test]) == score
+
+
+def test_groups_stay_together(data):
+    X, y = data
+    groups = np.arange(90) // 6
+    for split in splits_for(3, X, y, groups, 0):
+        assert not set(groups[split.train]) & set(groups[split.test])
+    splitter = StratifiedGroupKFold(4)
+    assert len(splits_for(splitter, X, y, groups, 0)) == 4
+    search = CovMetricCV(random_state=0, phi="log").fit(X, y, groups=[f"object {g}" for g in groups])
+    assert search.best_score_ > 0.4
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        CovMetricCV().fit(X, y, groups=groups[:-1])
+
+
+def test_groups_remove_the_leak():
+    """Each object's views are all alike: neighbours find them unless groups keep them together."""
+    rng = np.random.default_rng(0)
+    objects = rng.standard_normal((30, 4, 20))
+    A = np.repeat(objects, 4, axis=0) + 0.01 * rng.standard_normal((120, 4, 20))
+    X, y, groups = A @ A.swapaxes(1, 2), np.repeat(np.arange(30) % 2, 4), np.repeat(np.arange(30), 4)
+    settings = {"random_state": 0, "phi": "log", "lambdas": [1e-1]}
+    settings["n_neighbors"] = 1
+    assert CovMetricCV(**settings).fit(X, y).best_score_ == 1.0
+    assert CovMetricCV(**settings).fit(X, y, groups=groups).best_score_ < 0.75
+    loo = CovMetricCV(**settings, cv="loo")
+    assert loo.fit(X, y).best_score_ == 1.0
+    assert loo.fit(X, y, groups=groups).best_score_ < 0.9
+
+
+def test_leave_one_out_is_that_of_the_literal_twin():
+    rng = np.random.default_rng(0)
+    vectors, codes, groups = rng.standard_normal((40, 5)), rng.integers(3, size=40), rng.integers(12, size=40)
+    np.testing.assert_array_equal(
+        _leave_one_out(vectors, codes, groups, 3, 3), naive.leave_one_out(vectors, codes, groups, 3, 3)
+    )
+
+
+def test_class_means_can_be_what_is_scored(data):
+    X, y = data
+    search = CovMetricCV(random_state=0, phi="log", rule="mean").fit(X, y)
+    assert search.best_score_ > 0.5
+    with pytest.raises(ValueError, match="cv='loo' goes with rule='neighbors'"):
+        CovMetricCV(cv="loo", rule="mean").fit(X, y)
+
+
+def test_few_examples_of_a_class():
+    X, y = classes_of_matrices(30)
+    y = y.copy()
+    y[:2] = 7
+    assert CovMetricCV(random_state=0, cv=5).fit(X, y).best_score_ > 0.0
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"cv": 1}, "cv must be an integer >= 2"),
+        ({"cv": "bootstrap"}, "cv must be an integer >= 2, 'loo'"),
+        ({"rule": "forest"}, "rule must be one of"),
+        ({"n_neighbors": 0}, "n_neighbors must be an integer >= 1"),
+        ({"search_tol": -1.0}, "tol must be a number >= 0"),
+        ({"lambdas": [0.0]}, "lam must be a positive number"),
+        ({"phi": ["log", "tan"]}, "phi must be one of"),
+    ],
+)
+def test_bad_settings(data, settings, message):
+    with pytest.raises(ValueError, match=message):
+        CovMetricCV(**settings).fit(*data)
+
+
+def test_a_candidate_that_fails_is_left_out(data):
+    X, y = data
+    X = X.copy()
+    X[3] = np.outer(X[3, 0], X[3, 0])  # no log, no Cholesky factor
+    with pytest.warns(UserWarning, match="some candidates failed and were left out: phi 'log'"):
+        search = CovMetricCV(random_state=0).fit(X, y)
+    assert search.best_params_["phi"] == "sqrt"
+    failed = search.cv_results_["param_phi"] == "log"
+    assert np.isnan(search.cv_results_["mean_test_score"][failed]).all()
+    with pytest.raises(ValueError, match=r"phi 'log': .*not positive definite"):
+        CovMetricCV(phi="log").fit(X, y)
+
+
+def test_ctrl_c_leaves_the_best_of_what_was_scored():
+    X, y = classes_of_matrices(400, n=12)
+    threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.warns(UserWarning, match="the search was cut short"):
+        search = CovMetricCV(random_state=0, lambdas=np.logspace(0, -6, 40), cv=8, phi=["log", "chol"]).fit(X, y)
+    assert (
+        np.isnan(search.cv_results_["mean_test_score"]).any() or np.isnan(search.cv_results_["split7_test_score"]).all()
+    )
+    assert np.isfinite(search.transform(X)).all()
+
+
+def test_a_worker_that_dies_leaves_the_best_of_what_was_scored(data, monkeypatch):
+    X, y = data
+    real, calls = cov_metric_cv.scores_of, []
+
+    def dying(*arguments):
+        calls.append(1)
+        if len(calls) > 2:
+            raise RuntimeError("a worker process was killed")
+        return real(*arguments)
+
+    monkeypatch.setattr(cov_metric_cv, "scores_of", dying)
+    with pytest.warns(UserWarning, match="cut short .RuntimeError: a worker process was killed"):
+        search = CovMetricCV(random_state=0, phi="log").fit(X, y)
+    assert np.isnan(search.cv_results_["split2_test_score"]).all()
+    assert search.best_score_ > 0.4
+
+
+def test_objects_as_candidates(data):
+    X, y = data
+    pairs = [NeighborPairs(3), RandomPairs(20)]
+    search = CovMetricCV(random_state=0, phi="log", pairs=pairs, lambdas=1e-2, cv=KFold(2)).fit(X, y)
+    assert len(search.cv_results_["params"]) == 3
+    assert search.cv_results_["param_pairs"][0] is None
