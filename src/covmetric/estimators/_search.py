@@ -47,7 +47,9 @@ def splits_for(cv: Any, X: npt.NDArray[Any], codes: IntArray, groups: Any, seed:
     """The folds that `cv` stands for."""
     if groups is not None:
         check_consistent_length(X, groups)
-        groups = np.unique(np.asarray(groups), return_inverse=True)[1]
+        known, groups = np.unique(np.asarray(groups), return_inverse=True)
+        if len(known) < 2:
+            raise ValueError(f"groups has only one group, {known[0]!r}: at least two are needed; leave groups out")
     everyone = np.arange(len(codes))
     if isinstance(cv, str):
         if cv != "loo":
