@@ -75,7 +75,7 @@ DATA: dict[str, tuple[Callable, int]] = {
     "ERing": (from_series("ERing", 1 / 3), 8),
     "Epilepsy": (from_series("Epilepsy", 0.5), 8),
     "JapaneseVowels": (from_series("JapaneseVowels", 0.42), 8),
-    "SSVEP": (ssvep, 23),
+    "SSVEP": (ssvep, 27),
     "Brodatz": (brodatz, 4),
     "ETH-80 by image": (eth80_by_image, 5),
     "ETH-80 by object": (eth80_by_object, 5),

@@ -15,12 +15,14 @@ from covmetric.embeddings.log import Log
 class RecentredLog(Log):
     """The matrix logarithm after the training set was moved to the identity: the tangent space at its mean.
 
-    D with W = I is the squared distance in the tangent space that pyRiemann's `TangentSpace` maps to.
+    D with W = I is the squared distance in the tangent space that pyRiemann's `TangentSpace` maps to. With the
+    Riemannian mean it does not change if all matrices X become A X A^T; the log-Euclidean one is many times faster to
+    find, and classified as well wherever we compared the two.
 
     Parameters
     ----------
-    mean : {"riemann", "logeuclid"}, default="riemann"
-        Which mean of the training matrices, by ``pyriemann.geometry.mean``.
+    mean : {"logeuclid", "riemann"}, default="logeuclid"
+        Which mean of the training matrices; the Riemannian one is that of ``pyriemann.geometry.mean``.
     reg : float, default=0.0
         See `Embedding`.
 
@@ -34,12 +36,12 @@ class RecentredLog(Log):
 
     name = "relog"
 
-    def __init__(self, mean: str = "riemann", reg: float = 0.0) -> None:
+    def __init__(self, mean: str = "logeuclid", reg: float = 0.0) -> None:
         super().__init__(reg=reg)
         self.mean = mean
 
     def _fit(self, X: FloatArray) -> None:
-        means = {"riemann": _riemannian_mean, "logeuclid": _log_euclidean_mean}
+        means = {"logeuclid": _log_euclidean_mean, "riemann": _riemannian_mean}
         if self.mean not in means:
             raise ValueError(f"mean must be one of {', '.join(map(repr, means))}, got {self.mean!r}")
         self._require_definite(X)
