@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks import problems, projection, solvers
+from benchmarks import itml, problems, projection, recognition, search, solvers
 from covmetric import Status, make_paper_problem, solve
 
 
@@ -53,3 +53,40 @@ def test_simulated_problems_where_there_is_no_data(tmp_path, monkeypatch):
     embedded, labels = problems.eth80_like()
     assert embedded.shape == (800, 9, 9)
     assert len(np.unique(labels)) == 8
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("name", ["ERing", "SSVEP"])
+def test_recognition(name, data_folder, monkeypatch, capsys):
+    monkeypatch.setattr(problems, "_DATA", data_folder)
+    rows = recognition.one_split(name, 0)
+    assert {(row["method"], row["rule"]) for row in rows} == {
+        (method, rule) for method in recognition.methods(0) for rule in recognition.RULES
+    }
+    assert all(0.0 < row["accuracy"] <= 1.0 for row in rows)
+    recognition.print_table(rows + [{**row, "seed": 1} for row in rows], [name])
+    assert "CovMetricCV()" in capsys.readouterr().out
+
+
+def test_recognition_says_what_is_missing(monkeypatch, tmp_path):
+    monkeypatch.setattr(problems, "_DATA", tmp_path / "nowhere")
+    with pytest.raises(SystemExit, match="set COVMETRIC_DATA to the folder"):
+        recognition.main([])
+
+
+def test_search_beside_a_literal_solve(monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(problems, "_DATA", tmp_path / "nowhere")
+    name, X, y = next(search.data())
+    search.row(name, X[:40], y[:40])
+    assert name in capsys.readouterr().out
+
+
+def test_itml_side_by_side(monkeypatch, capsys):
+    """With the prior as the peer's answer: what is printed of it is the objective of the same problem."""
+    from sklearn.datasets import load_iris
+
+    said = {"seconds": 1.0, "n_iter": 1000, "warned": False}
+    monkeypatch.setattr(itml, "peer", lambda _, X, *__: (np.eye(X.shape[1]), said))
+    itml.compare(None, "iris", *load_iris(return_X_y=True), 1000)
+    assert "iris" in capsys.readouterr().out
+    compile(itml.PEER, "peer", "exec")
