@@ -335,6 +335,11 @@ def test_pickle_and_clone(estimator, data):
     np.testing.assert_array_equal(output(clone(fitted).fit(X, y), X), output(fitted, X))
 
 
+def test_pickle_after_showing_progress(data):
+    fitted = CovMetricClassifier(CovMetric(verbose=1, random_state=0)).fit(*data)
+    assert pickle.loads(pickle.dumps(fitted)).partial_fit(*data).score(*data) > 0.5
+
+
 def test_pipelines_and_searches(data):
     X, y = data
     pipeline = make_pipeline(CovMetric(random_state=0), LogisticRegression())
@@ -362,7 +367,11 @@ def test_groups_are_routed(data):
         inner = CovMetricCV(random_state=0, phi="log").set_fit_request(groups=True)
         pipeline = make_pipeline(inner, KNeighborsClassifier(3))
         scores = cross_val_score(pipeline, X, y, cv=GroupKFold(2), params={"groups": groups})
+        whole = CovMetricClassifier(CovMetricCV(random_state=0, phi="log")).set_fit_request(groups=True)
+        assert len(cross_val_score(whole, X, y, cv=GroupKFold(2), params={"groups": groups})) == 2
     assert len(scores) == 2
+    with pytest.raises(ValueError, match="groups are for a CovMetricCV as the learner"):
+        CovMetricClassifier().fit(X, y, groups=groups)
     direct = make_pipeline(CovMetricCV(random_state=0, phi="log"), KNeighborsClassifier(3))
     direct.fit(X, y, covmetriccv__groups=groups)
 

@@ -15,6 +15,7 @@ from covmetric.estimators._input import check_examples, check_labelled, require_
 from covmetric.estimators._learning import Lesson
 from covmetric.estimators._rules import NeighborsRule, check_n_neighbors, get_rule
 from covmetric.estimators.cov_metric import CovMetric
+from covmetric.estimators.cov_metric_cv import CovMetricCV
 from covmetric.metric import LearnedMetric
 
 
@@ -78,15 +79,17 @@ class CovMetricClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         metric: LearnedMetric = self.learner_.metric_
         return metric
 
-    def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
-        """Learn the metric and remember the training examples; `fit_params` (groups) go to the learner."""
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+        """Learn the metric and remember the training examples; `groups` are for a `CovMetricCV` as the learner."""
         array, classes, codes = check_labelled(self, X, y)
         require_classes(classes)
-        return self._start(array, classes, codes, fit_params)
+        if groups is not None and not isinstance(self.learner, CovMetricCV):
+            raise ValueError(
+                f"groups are for a CovMetricCV as the learner, which chooses by folds; got {self.learner!r}"
+            )
+        return self._start(array, classes, codes, {} if groups is None else {"groups": groups})
 
-    def _start(
-        self, X: npt.NDArray[Any], classes: npt.NDArray[Any], codes: IntArray, fit_params: dict[str, Any]
-    ) -> Self:
+    def _start(self, X: npt.NDArray[Any], classes: npt.NDArray[Any], codes: IntArray, given: dict[str, Any]) -> Self:
         check_n_neighbors(self.n_neighbors)
         learner = (
             CovMetric(random_state=self.random_state, n_jobs=self.n_jobs)
@@ -94,7 +97,7 @@ class CovMetricClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             else clone(self.learner)
         )
         self._lesson: Lesson
-        self._lesson, self._embedded = learner._fit(X, codes, **fit_params)
+        self._lesson, self._embedded = learner._fit(X, codes, **given)
         self.learner_ = learner
         self.classes_ = classes
         self._remember(codes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 from covmetric._validation import generator
@@ -164,7 +165,7 @@ class CovMetric(MetricMixin):
             (known,) = learn(lesson(self._recipe(callback), embedded, codes), [self.lam], rng)
         self.classes_ = classes
         self._take(LearnedMetric(embedding, known.metric()), known)
-        return known, embedded
+        return replace(known, recipe=self._recipe()), embedded  # without the progress bar, which cannot be pickled
 
     def _take(self, metric: LearnedMetric, known: Lesson) -> None:
         """Take a lesson's outcome as one's own."""
