@@ -64,10 +64,28 @@ def test_random_pairs_are_balanced_and_shared_by_the_classes():
     chosen = RandomPairs(budget=60).select(vectors, codes, np.random.default_rng(0))
     near = chosen.similar > 0
     assert near.sum() == 120
-    assert 110 <= (~near).sum() <= 120
+    assert (~near).sum() == 120
     np.testing.assert_array_equal(np.bincount(codes[chosen.pairs[near, 0]]), 30)
     chosen = RandomPairs(budget=60, balance=0.25).select(vectors, codes, np.random.default_rng(0))
     assert (chosen.similar > 0).sum() == 60
+
+
+def test_the_budget_is_kept_where_there_are_enough_pairs():
+    vectors, codes = examples([16, 16])
+    for balance, similar in ((0.0, 0), (0.5, 100), (0.25, 50)):
+        chosen = RandomPairs(budget=100, balance=balance).select(vectors, codes, np.random.default_rng(0))
+        assert ((chosen.similar > 0).sum(), (chosen.similar < 0).sum()) == (similar, 200 - similar)
+    vectors, codes = examples([10, 10])
+    assert (RandomPairs(balance=1.0).select(vectors, codes, np.random.default_rng(0)).similar > 0).all()
+
+
+def test_new_examples_are_not_drawn_more_often_among_themselves():
+    codes, selection = np.zeros(120, dtype=int), RandomPairs(budget=200, balance=None)
+    shares = []
+    for seed in range(200):
+        pairs = selection.select(np.empty((120, 0)), codes, np.random.default_rng(seed), 80).pairs
+        shares.append((pairs.min(axis=1) >= 80).mean())
+    assert np.mean(shares) == pytest.approx(780 / (780 + 3200), abs=0.01)
 
 
 def test_uniform_pairs_have_few_similar_ones():
@@ -100,11 +118,11 @@ def test_neighbors_are_those_of_the_literal_twin(k):
 
 
 def test_neighbors_by_blocks(monkeypatch):
-    from covmetric.constraints import neighbors
+    from covmetric import _distances
 
     vectors, codes = examples([30, 40])
     whole = NeighborPairs(4).select(vectors, codes, np.random.default_rng(0))
-    monkeypatch.setattr(neighbors, "_BLOCK_BYTES", 8 * 70 * 9)
+    monkeypatch.setattr(_distances, "_BLOCK_BYTES", 8 * 70 * 9)
     np.testing.assert_array_equal(NeighborPairs(4).select(vectors, codes, np.random.default_rng(0)).pairs, whole.pairs)
 
 

@@ -8,9 +8,11 @@ import signal
 
 import numpy as np
 import pytest
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 from sklearn.model_selection import KFold, StratifiedGroupKFold
 
 from covmetric import CovMetric, CovMetricClassifier, CovMetricCV, NeighborPairs, RandomPairs, Status
+from covmetric.embeddings.log import Log
 from covmetric.estimators import _search, cov_metric_cv
 from covmetric.estimators._search import _leave_one_out, splits_for
 from tests import naive
@@ -96,9 +98,12 @@ def test_groups_remove_the_leak():
 def test_leave_one_out_is_that_of_the_literal_twin():
     rng = np.random.default_rng(0)
     vectors, codes, groups = rng.standard_normal((40, 5)), rng.integers(3, size=40), rng.integers(12, size=40)
-    np.testing.assert_array_equal(
-        _leave_one_out(vectors, codes, groups, 3, 3), naive.leave_one_out(vectors, codes, groups, 3, 3)
-    )
+    for k in (1, 3, 37, 60):
+        np.testing.assert_array_equal(
+            _leave_one_out(vectors, codes, groups, k, 3), naive.leave_one_out(vectors, codes, groups, k, 3)
+        )
+    own = np.array([0, 0, 0, 1, 1])
+    np.testing.assert_array_equal(_leave_one_out(vectors[:5], own, own, 5, 2), [1, 1, 1, 0, 0])
 
 
 def test_class_means_can_be_what_is_scored(data):
@@ -124,6 +129,15 @@ def test_few_examples_of_a_class():
         ({"rule": "forest"}, "rule must be one of"),
         ({"n_neighbors": 0}, "n_neighbors must be an integer >= 1"),
         ({"search_tol": -1.0}, "tol must be a number >= 0"),
+        ({"phi": []}, "phi is empty: at least one is needed"),
+        ({"solver": "newtn"}, "solver must be one of"),
+        ({"scale": "Median"}, "scale must be 'median'"),
+        ({"bounds": (-1.0, 2.0)}, "near must be a positive number"),
+        ({"pairs": NeighborPairs(0)}, "budget must be None or an integer >= 1"),
+        ({"pairs": RandomPairs(5, balance=3)}, "balance must be None or a number"),
+        ({"order": "q"}, "order must be one of"),
+        ({"tol": -1.0}, "tol must be a number >= 0"),
+        ({"prior": np.eye(3)}, "prior must have shape"),
         ({"lambdas": [0.0]}, "lam must be a positive number"),
         ({"phi": ["log", "tan"]}, "phi must be one of"),
     ],
@@ -172,21 +186,69 @@ def test_ctrl_c_leaves_the_best_of_what_was_scored(data, monkeypatch, within):
     assert np.isfinite(search.transform(X)).all()
 
 
-def test_a_worker_that_dies_leaves_the_best_of_what_was_scored(data, monkeypatch):
+@pytest.mark.parametrize("after", [1, 3, 5])
+def test_a_worker_that_dies_leaves_the_best_of_what_was_scored(data, monkeypatch, after):
+    """All candidates are compared on the same folds, wherever the search was cut."""
     X, y = data
     real, calls = cov_metric_cv.scores_of, []
 
     def dying(*arguments):
         calls.append(1)
-        if len(calls) > 2:
-            raise RuntimeError("a worker process was killed")
+        if len(calls) > after:
+            raise TerminatedWorkerError("a worker process was killed")
         return real(*arguments)
 
+    whole = CovMetricCV(random_state=0, phi=["id", "log"]).fit(X, y).cv_results_
     monkeypatch.setattr(cov_metric_cv, "scores_of", dying)
-    with pytest.warns(UserWarning, match="cut short .RuntimeError: a worker process was killed"):
-        search = CovMetricCV(random_state=0, phi="log").fit(X, y)
-    assert np.isnan(search.cv_results_["split2_test_score"]).all()
-    assert search.best_score_ > 0.4
+    with pytest.warns(UserWarning, match=r"cut short \(TerminatedWorkerError: a worker process was killed"):
+        search = CovMetricCV(random_state=0, phi=["id", "log"]).fit(X, y)
+    folds = max(after // 2, 1)
+    expected = np.mean([whole[f"split{f}_test_score"] for f in range(folds)], axis=0)
+    if after == 1:
+        expected[5:] = -1.0  # of the second Phi nothing is known
+    assert search.best_score_ == expected.max()
+
+
+def test_a_worker_that_dies_at_once(data, monkeypatch):
+    def dying(*_):
+        raise TerminatedWorkerError("a worker process was killed")
+
+    monkeypatch.setattr(cov_metric_cv, "scores_of", dying)
+    with pytest.raises(TerminatedWorkerError):
+        CovMetricCV(random_state=0, phi="log").fit(*data)
+
+
+def test_mistakes_of_an_embedding_are_not_hidden(data):
+    class Broken(Log):
+        def _transform(self, X, eps):
+            raise RuntimeError("my bug")
+
+    with pytest.raises(RuntimeError, match="my bug"):
+        CovMetricCV(phi=["log", Broken()]).fit(*data)
+
+
+def test_indices_in_messages_are_into_the_whole(data):
+    X, y = data
+    X = X.copy()
+    X[77, 1, 1] = np.nan
+    with pytest.raises(ValueError, match=r"^X\[77, 1, 1\] is nan"):
+        CovMetricCV().fit(X, y)
+
+
+def test_unfair_folds(data):
+    X, y = data
+    with pytest.raises(ValueError, match="training part of split 0 has one class only"):
+        CovMetricCV().fit(X, y, groups=y)
+    three = np.where(np.arange(90) < 6, 2, y)
+    groups = np.where(three == 2, 99, np.arange(90) // 6)
+    with pytest.warns(UserWarning, match="1 of 3 classes are tested in a fold that did not train on them"):
+        CovMetricCV(phi="log", random_state=0).fit(X, three, groups=groups)
+    with pytest.raises(ValueError, match="cv has no splits"):
+        CovMetricCV(cv=[]).fit(X, y)
+    with pytest.raises(ValueError, match="groups has only one group"):
+        CovMetricCV().fit(X, y, groups=np.zeros(90))
+    with pytest.raises(ValueError, match="test part of split 0 is empty, or has indices beyond"):
+        CovMetricCV(cv=[(np.arange(60), [99])]).fit(X, y)
 
 
 def test_objects_as_candidates(data):

@@ -158,9 +158,12 @@ def test_the_certificate_belongs_to_the_metric_that_is_returned(phi, prior):
         assert objective(L @ (np.eye(n) + E + E.T) @ L.T) > best - 1e-9 * abs(best)
 
 
-def test_units_do_not_matter(estimator):
-    """Volts or microvolts: the same neighbours, the same vectors up to their unit."""
+@pytest.mark.parametrize("phi", ["id", "sqrt", "chol", "relog"])
+def test_units_do_not_matter(estimator, phi):
+    """Volts or microvolts: the same neighbours, the same distances in units of the median."""
     X, y = classes_of_matrices()
+    key = "learner" if hasattr(estimator, "learner") else "phi"
+    estimator.set_params(**{key: CovMetric(phi, random_state=0) if key == "learner" else phi})
     one = clone(estimator).fit(X, y)
     volts = clone(estimator).fit(1e-12 * X, y)
     if hasattr(one, "predict"):
@@ -234,6 +237,10 @@ def test_bad_input(estimator, data, mess, message):
         ({"prior": -np.eye(4)}, "prior must be positive definite; its smallest eigenvalue is -1"),
         ({"solver": "simplex"}, "solver must be one of"),
         ({"solver": "dykstra", "order": "sorted"}, "order must be one of"),
+        ({"order": "sorted"}, "order must be one of"),
+        ({"bounds": (5.0, 0.1)}, "near must not be larger than far, got 5 and 0.1"),
+        ({"phi": get_embedding("log"), "reg": 0.1}, "reg goes with the name of a phi"),
+        ({"phi": get_embedding("vector")}, "phi 'vector' does not take matrices"),
         ({"reg": -1.0}, "reg must be a number >= 0"),
         ({"tol": -1.0}, "tol must be a number >= 0"),
         ({"max_iter": -1}, "max_iter must be None or an integer >= 0"),
@@ -255,6 +262,9 @@ def test_vectors_and_matrices_are_not_mixed(data):
     fitted = CovMetric(random_state=0).fit(X, y)
     with pytest.raises(ValueError, match=r"shape \(..., n, n\)|square matrices|fitted on"):
         fitted.transform(X[:, 0])
+    vectors = CovMetric(random_state=0).fit(X[:, 0], y)
+    with pytest.raises(ValueError, match=r"X must hold examples of shape \(4,\), as in fit; got .* \(40, 4, 4\)"):
+        vectors.transform(X)
     with pytest.raises(ValueError, match="3 features, but CovMetric is expecting 4"):
         fitted.transform(X[:, :3, :3])
     with pytest.raises(ValueError, match=r"pairs must have shape \(K, 2, n, n\)"):
@@ -425,6 +435,38 @@ def test_partial_fit_reaches_the_optimum_of_all_pairs(pairs):
     assert classifier.kneighbors(X[115:116], 1)[1] == 115
 
 
+@pytest.mark.parametrize("lam", [1e-2, np.inf])
+@pytest.mark.parametrize("late", ["a", "b", "c"])
+def test_partial_fit_with_a_class_that_comes_later(late, lam):
+    """Whichever class the first batch lacks: the labels stay what they are."""
+    X, y = classes_of_matrices(120)
+    names = np.array(["a", "b", "c"])[(y + (np.arange(120) % 3 == 0)).astype(int)]
+    X = X * np.select([names == "a", names == "b"], [1.0, 8.0], 64.0)[:, None, None]
+    first = names != late
+    classifier = CovMetricClassifier(CovMetric("log", lam=lam, random_state=0), n_neighbors=1)
+    classifier.partial_fit(X[first], names[first], classes=["a", "b", "c"])
+    assert classifier.score(X[first], names[first]) == 1.0
+    classifier.partial_fit(X[~first], names[~first])
+    assert classifier.score(X, names) == 1.0
+    np.testing.assert_array_equal(classifier.learner_.classes_, ["a", "b", "c"])
+    known = classifier._lesson
+    if known.constraints is not None:
+        order = np.concatenate([np.flatnonzero(first), np.flatnonzero(~first)])
+        i, j = known.constraints.pairs.T
+        expected = np.where(names[order[i]] == names[order[j]], 1.0, -1.0)
+        np.testing.assert_array_equal(known.constraints.similar, expected)
+
+
+def test_partial_fit_of_single_examples():
+    X, y = classes_of_matrices(40)
+    classifier = CovMetricClassifier(random_state=0).partial_fit(X[:30:2], y[:30:2], classes=[0, 1])
+    for k in range(30, 40):
+        classifier.partial_fit(X[k : k + 1], y[k : k + 1])
+    assert classifier.kneighbors(X[39:40], 1)[1] == 24
+    with pytest.warns(UserWarning, match="left out: dissimilar, but their examples are equal"):
+        classifier.partial_fit(X[39:40], 1 - y[39:40])
+
+
 def test_partial_fit_checks():
     X, y = classes_of_matrices(60)
     classifier = CovMetricClassifier(random_state=0)
@@ -433,18 +475,19 @@ def test_partial_fit_checks():
     classifier.partial_fit(X[:40], y[:40], classes=[0, 1, 2])
     with pytest.raises(ValueError, match="which is not among the classes"):
         classifier.partial_fit(X[40:], y[40:] + 2)
-    assert classifier.partial_fit(X[40:], np.full(20, 2)).predict_proba(X).shape == (60, 3)
     with pytest.raises(ValueError, match="is expecting 4 features"):
         classifier.partial_fit(X[:, :3, :3], y)
-    fixed = CovMetricClassifier(CovMetric(lam=np.inf)).partial_fit(X[:40], y[:40]).partial_fit(X[40:], y[40:])
-    assert len(fixed.kneighbors(n_neighbors=1)[1]) == 60
+    frame = pd.DataFrame(X[:, 0], columns=list("abcd"))
+    named = CovMetricClassifier(random_state=0).fit(frame, y).partial_fit(frame, y)
+    np.testing.assert_array_equal(named.feature_names_in_, list("abcd"))
+    assert named.learner_.transform(frame).shape == (60, 4)  # without a warning about names
 
 
 def test_duplicates_of_both_kinds(estimator, data):
     X, y = data
     X = np.concatenate([X, X[:6], X[:2]])
     y = np.concatenate([y, y[:6], 1 - y[:2]])
-    with pytest.warns(UserWarning, match="were left out: their examples are equal but of different classes"):
+    with pytest.warns(UserWarning, match="were left out: dissimilar, but their examples are equal"):
         assert np.isfinite(output(estimator.fit(X, y), X)).all()
 
 
@@ -468,6 +511,25 @@ def test_an_unfinished_solve_warns_and_keeps_the_best(data):
         learner.fit(*data)
     assert learner.status_ is Status.MAX_ITER
     assert np.isfinite(learner.transform(data[0])).all()
+
+
+@pytest.mark.parametrize("scale", [1e160, 1e-170])
+def test_scales_that_cannot_be_squared(scale):
+    X, y = classes_of_matrices()
+    with pytest.raises(ValueError, match="overflow or vanish: rescale X"):
+        CovMetric(random_state=0, pairs="random").fit(scale * X[:, 0], y)
+
+
+def test_learned_matrices_are_read_only(data):
+    learner = CovMetric(random_state=0).fit(*data)
+    for array in (learner.W_, learner.components_):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0, 0] = 1.0
+
+
+def test_the_classifier_takes_learners_only(data):
+    with pytest.raises(ValueError, match="learner must be a CovMetric, a CovMetricCV or None, got LogisticRegression"):
+        CovMetricClassifier(LogisticRegression()).fit(*data)
 
 
 def test_progress_on_request(data, capsys):

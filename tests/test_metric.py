@@ -74,6 +74,7 @@ def test_several_threads_give_the_same_bits_and_the_right_index():
         (np.diag([1.0, -1.0]), "W must be positive semi-definite; its smallest eigenvalue is -1"),
         ([[1.0, 2.0], [0.0, 1.0]], "W is not symmetric"),
         ([[np.nan, 0.0], [0.0, 1.0]], r"W\[0, 0\] is nan"),
+        (np.eye(3), r"W must have shape \(2, 2\), that of the embedding; got \(3, 3\)"),
     ],
 )
 def test_bad_matrices(W, message):
@@ -85,3 +86,18 @@ def test_a_singular_matrix_gives_a_pseudometric():
     metric = LearnedMetric(get_embedding("vector").fit(np.zeros((1, 2))), np.diag([1.0, 0.0]))
     assert metric.distance([0.0, 0.0], [0.0, 5.0]) == 0.0
     assert "W of shape (2, 2)" in repr(metric)
+
+
+def test_threads_do_not_disturb_each_other():
+    """Single and double precision at once, on one fitted embedding: its object is not changed by transform."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    phi = get_embedding("log").fit(spd(3, 2))
+    before = dict(vars(phi))
+    sharp = np.diag([1e-8, 1.0])[None]
+    with ThreadPoolExecutor(2) as pool:
+        coarse = pool.submit(lambda: [phi.transform(spd(2, 2).astype(np.float32)) for _ in range(200)])
+        for _ in range(200):
+            phi.transform(sharp)
+        coarse.result()
+    assert vars(phi) == before

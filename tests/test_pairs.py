@@ -192,6 +192,15 @@ def test_indices_with_a_preprocessor(kind):
         CovMetricPairs().fit(index, y)
 
 
+def test_a_preprocessor_that_does_not_do_as_it_is_told():
+    X, index, y = labelled_pairs("vectors")
+    for wrong in (lambda _: X, lambda _: None, lambda known: X[known[:1]]):
+        with pytest.raises(ValueError, match=r"preprocessor must return one example for each of the .* indices"):
+            CovMetricPairs(preprocessor=wrong).fit(index, y)
+    with pytest.raises(ValueError, match="pairs is empty"):
+        CovMetricPairs(preprocessor=X).fit(np.empty((0, 2), dtype=int), [])
+
+
 def test_lists_and_other_arrays(data):
     pairs, y = data
     expected = CovMetricPairs(random_state=0).fit(pairs, y)
@@ -246,14 +255,14 @@ def test_it_solves_the_stated_problem(data):
 def test_infinite_lambda(data):
     learner = CovMetricPairs(lam=np.inf).fit(*data)
     np.testing.assert_array_equal(learner.get_mahalanobis_matrix(), np.eye(4))
-    assert (learner.n_iter_, learner.duality_gap_, learner.result_) == (0, 0.0, None)
+    assert (learner.n_iter_, learner.duality_gap_, learner.result_, learner.scale_) == (0, 0.0, None, 1.0)
 
 
 def test_equal_dissimilar_examples_are_left_out(data):
     pairs, y = data
     pairs = np.concatenate([pairs, pairs[:1]])
     pairs[-1, 1] = pairs[-1, 0]
-    with pytest.warns(UserWarning, match="1 of .* pairs were left out"):
+    with pytest.warns(UserWarning, match=r"1 of .* pairs were left out: .* the two of pairs\[\d+\]"):
         CovMetricPairs(random_state=0).fit(pairs, np.append(y, -1))
 
 
@@ -264,7 +273,7 @@ def test_equal_dissimilar_examples_are_left_out(data):
         (lambda p, y: (p, np.where(y > 0, 1, 0)), r"y\[\d+\] is 0.0: every label must be \+1 .near. or -1 .far."),
         (lambda p, y: (p[:, :1], y), r"pairs must have shape \(K, 2, n, n\), or \(K, 2, d\)"),
         (lambda p, y: (p[:0], y[:0]), r"pairs must have shape"),
-        (lambda p, y: (p * np.nan, y), r"is nan: NaN and infinity"),
+        (lambda p, y: (p * np.nan, y), r"pairs\[0, 0, 0.*\] is nan: NaN and infinity"),
         (lambda p, y: (p, y, -np.ones(len(y))), r"pair_weights\[0\] is -1.0: every entry must be positive"),
         (lambda p, y: (p, y, np.ones(3)), "pair_weights must be a scalar or have one entry per pair"),
     ],

@@ -324,6 +324,45 @@ def test_a_negative_gap_beyond_the_tolerance_is_a_numerical_error(problem, monke
         assert solve(problem, "dykstra", random_state=0).status is Status.NUMERICAL_ERROR
 
 
+class Rogue(Stuck):
+    """A solver whose candidates cannot be trusted."""
+
+    def __init__(self, mess):
+        self.mess = mess
+
+    def start(self, problem, point, rng):
+        solved = solve(problem, "newton", tol=1e-9)
+        return [solved.W.copy(), solved.multipliers.copy()]
+
+    def step(self, problem, state):
+        self.mess(*state)
+
+    def candidate(self, state):
+        return tuple(state)
+
+
+@pytest.mark.parametrize(
+    "mess",
+    [
+        lambda W, alpha: W.__setitem__((0, 1), W[0, 1] + 0.03),  # noqa: ARG005
+        lambda W, alpha: W.__imul__(1.5),  # noqa: ARG005
+        lambda W, alpha: W.fill(np.nan),  # noqa: ARG005
+        lambda W, alpha: alpha.fill(np.nan),  # noqa: ARG005
+        lambda W, alpha: (W.fill(np.nan), alpha.fill(np.inf)),
+    ],
+)
+def test_a_solver_is_not_trusted(problem, mess):
+    """Asymmetric, changed in place, not finite: the certificate belongs to what is returned, and is true of it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        result = solve(problem, Rogue(mess), max_iter=3)
+    np.testing.assert_array_equal(result.W, result.W.T)
+    again = problem.certify(result.W, result.multipliers, tol=1e-6)
+    assert again.primal == pytest.approx(result.certificate.primal, rel=1e-12)
+    assert again.dual == pytest.approx(result.certificate.dual, rel=1e-12, abs=1e-12)
+    assert (result.status is Status.SOLVED) <= again.solved
+
+
 @pytest.mark.parametrize("status", list(Status))
 def test_each_status_has_a_message(status):
     assert len(status.message) > 20

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from covmetric._validation import FloatArray, as_floats, symmetric
+from covmetric._validation import FloatArray, as_floats, read_only, symmetric
 from covmetric.embeddings import Embedding
 
 
@@ -37,12 +37,15 @@ class LearnedMetric:
 
     def __init__(self, embedding: Embedding, W: Any) -> None:
         self.embedding = embedding
-        self.W = symmetric("W", as_floats("W", W))
+        self.W: FloatArray = read_only(symmetric("W", as_floats("W", W)))
+        n = getattr(embedding, "shape_out_", (len(self.W),))[0]
+        if len(self.W) != n:
+            raise ValueError(f"W must have shape ({n}, {n}), that of the embedding; got {self.W.shape}")
         eigenvalues, vectors = np.linalg.eigh(self.W)
         if eigenvalues[0] < -1e-10 * max(eigenvalues[-1], 0.0) or eigenvalues[-1] < 0.0:
             raise ValueError(f"W must be positive semi-definite; its smallest eigenvalue is {eigenvalues[0]:.3g}")
         root = (vectors * np.sqrt(np.maximum(eigenvalues, 0.0))) @ vectors.T
-        self.components: FloatArray = np.asarray(0.5 * (root + root.T), dtype=np.float64)
+        self.components: FloatArray = read_only(np.asarray(0.5 * (root + root.T), dtype=np.float64))
 
     def __repr__(self) -> str:
         return f"LearnedMetric({self.embedding!r}, W of shape {self.W.shape})"
@@ -50,6 +53,9 @@ class LearnedMetric:
     def transform(self, X: Any, n_jobs: int | None = None) -> FloatArray:
         """The vectors vec(L Phi(X)), shape (l, n m): their Euclidean distances are those of the metric."""
         embedded = self.embedding.transform(X, n_jobs=n_jobs)
+        if embedded.ndim > 3:
+            shape = self.embedding.shape_in_
+            raise ValueError(f"X must hold examples of shape {shape}, as in fit; got an array of shape {np.shape(X)}")
         return self.map(embedded.reshape(-1, *embedded.shape[-2:]))
 
     def map(self, embedded: FloatArray) -> FloatArray:

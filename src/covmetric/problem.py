@@ -261,6 +261,7 @@ class MetricProblem:
         """The multipliers, each brought into its own dual domain; not yet scaled so that I + S > 0."""
         return self._dual.clipped(multipliers)
 
+    @_quietly
     def dual_losses(self, multipliers: FloatArray) -> float:
         """sum_k c_k h(t_k), the part of the dual objective that does not need I + S."""
         return self._dual.losses(multipliers)

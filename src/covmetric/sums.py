@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from covmetric._validation import FloatArray, IntArray
+from covmetric._validation import FloatArray, IntArray, read_only
 from covmetric.slacks import Slack
 
 # Bytes of one chunk of differences: a few fit into the cache of a core, one is enough to keep BLAS busy, and the memory
@@ -59,7 +59,7 @@ class PairSums:
             outer = np.empty((len(self.pairs), n, n))
             for part, F in self._chunks():
                 np.matmul(np.swapaxes(F, 1, 2), F, out=outer[part])
-            self._kept_outer = outer.reshape(len(outer), -1)
+            self._kept_outer = read_only(outer.reshape(len(outer), -1))
         return self._kept_outer
 
     def _chunks(self, indices: IntArray | None = None) -> Iterator[tuple[slice, FloatArray]]:
@@ -113,9 +113,10 @@ class PairSums:
     def squared_norms(self) -> FloatArray:
         """||F_k||^2 of all pairs, shape (K,)."""
         if self._kept_norms is None:
-            self._kept_norms = np.empty(len(self.pairs))
+            norms = np.empty(len(self.pairs))
             for part, F in self._chunks():
-                self._kept_norms[part] = np.einsum("kan,kan->k", F, F)
+                norms[part] = np.einsum("kan,kan->k", F, F)
+            self._kept_norms = read_only(norms)
         return self._kept_norms
 
     def quadratic(self, E: FloatArray, indices: IntArray | None = None) -> FloatArray:

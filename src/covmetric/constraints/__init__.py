@@ -5,7 +5,7 @@ from __future__ import annotations
 from covmetric._registry import resolve
 from covmetric.constraints.base import LabelledPairs, PairSelection
 from covmetric.constraints.bounds import BOUNDS, AbsoluteBounds, Bounds, QuantileBounds, get_bounds
-from covmetric.constraints.constraints import Constraints, bounded, constrain, squared_distances
+from covmetric.constraints.constraints import Constraints, bounded, check_scale, constrain, squared_distances
 from covmetric.constraints.neighbors import NeighborPairs
 from covmetric.constraints.random import RandomPairs
 
@@ -26,6 +26,7 @@ __all__ = [
     "QuantileBounds",
     "RandomPairs",
     "bounded",
+    "check_scale",
     "constrain",
     "get_bounds",
     "get_pairs",

@@ -57,7 +57,8 @@ class PairSelection(ABC):
         The first `old` examples have their pairs already: only pairs that touch a later one are chosen.
         """
 
-    def _budget(self) -> int:
+    def check(self) -> int:
+        """Raise ValueError for settings that do not fit; returns the budget."""
         budget = self.default_budget if self.budget is None else self.budget
         if not (is_count(budget) and budget >= 1):
             raise ValueError(f"budget must be None or an integer >= 1, got {self.budget!r}")

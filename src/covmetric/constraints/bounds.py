@@ -37,7 +37,7 @@ class AbsoluteBounds(Bounds):
         for name, value in (("near", self.near), ("far", self.far)):
             if not (is_number(value) and value > 0):
                 raise ValueError(f"bounds: {name} must be a positive number, got {value!r}")
-        return float(self.near), float(self.far)
+        return _ordered(float(self.near), float(self.far))
 
 
 class QuantileBounds(Bounds):
@@ -53,9 +53,16 @@ class QuantileBounds(Bounds):
         for name, value in (("near", self.near), ("far", self.far)):
             if not (is_number(value) and 0 <= value <= 1):
                 raise ValueError(f"bounds: the quantile {name} must be a number from 0 to 1, got {value!r}")
+        _ordered(self.near, self.far)
         # Equal examples are at distance 0, and a bound has to be positive.
         near, far = np.quantile(squared[squared > 0.0], [self.near, self.far])
         return float(near), float(far)
+
+
+def _ordered(near: float, far: float) -> tuple[float, float]:
+    if near > far:
+        raise ValueError(f"bounds: near must not be larger than far, got {near:g} and {far:g}")
+    return near, far
 
 
 BOUNDS: dict[str, type[Bounds]] = {

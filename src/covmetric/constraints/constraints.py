@@ -65,23 +65,32 @@ def constrain(
 
 
 def bounded(
-    embedded: FloatArray, chosen: LabelledPairs, bounds: Bounds, scale: Any, weights: FloatArray | None = None
+    embedded: FloatArray,
+    chosen: LabelledPairs,
+    bounds: Bounds,
+    scale: Any,
+    weights: FloatArray | None = None,
+    origin: str = "X[{i}] and X[{j}]",
 ) -> Constraints:
     """The constraints of chosen pairs, of equal weight or with these.
 
-    Dissimilar pairs of equal examples are left out, with a warning: no metric can move them.
+    Dissimilar pairs of equal examples are left out, with a warning: no metric can move them. `origin` says where the
+    user finds pair k of the examples i and j.
     """
     weights = np.ones(len(chosen.pairs)) if weights is None else weights
-    squared = squared_distances(embedded, chosen.pairs)
+    with np.errstate(over="ignore"):
+        squared = squared_distances(embedded, chosen.pairs)
+    if not np.isfinite(squared).all() or (squared.max(initial=0.0) < 1e-290 and _differ(embedded, chosen.pairs)):
+        raise ValueError("squared distances of the embedded examples overflow or vanish: rescale X")
     lost = (squared == 0.0) & (chosen.similar < 0.0)
     if lost.any():
         k = int(np.flatnonzero(lost)[0])
         i, j = chosen.pairs[k]
         warnings.warn(
-            f"{int(lost.sum())} of {len(lost)} pairs were left out: their examples are equal but of different classes, "
-            f"as X[{i}] and X[{j}]",
+            f"{int(lost.sum())} of {len(lost)} pairs were left out: dissimilar, but their examples are equal, as "
+            + origin.format(i=i, j=j, k=k),
             UserWarning,
-            stacklevel=5,
+            stacklevel=6,
         )
     pairs, similar, squared, weights = chosen.pairs[~lost], chosen.similar[~lost], squared[~lost], weights[~lost]
     if not (squared > 0.0).any():
@@ -105,12 +114,22 @@ def squared_distances(embedded: FloatArray, pairs: IntArray) -> FloatArray:
     return result
 
 
+def _differ(embedded: FloatArray, pairs: IntArray) -> bool:
+    return any((embedded[i] != embedded[j]).any() for i, j in pairs)
+
+
 def _unit(scale: Any, squared: FloatArray) -> float:
+    check_scale(scale)
     if scale is None:
         return 1.0
     if isinstance(scale, str) and scale == "median":
         middle = float(np.median(squared))
         return middle if middle > 0.0 else float(np.median(squared[squared > 0.0]))
-    if not (is_number(scale) and scale > 0):
-        raise ValueError(f"scale must be 'median', None or a positive number, got {scale!r}")
     return float(scale)
+
+
+def check_scale(scale: Any) -> None:
+    """Raise ValueError for a scale that is none."""
+    named = scale is None or (isinstance(scale, str) and scale == "median")
+    if not (named or (is_number(scale) and scale > 0)):
+        raise ValueError(f"scale must be 'median', None or a positive number, got {scale!r}")

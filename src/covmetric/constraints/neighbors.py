@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from covmetric._distances import distance_blocks
 from covmetric._validation import FloatArray, IntArray, is_count
 from covmetric.constraints.base import LabelledPairs, PairSelection
-
-# Bytes of one block of squared distances.
-_BLOCK_BYTES = 2**25
 
 
 class NeighborPairs(PairSelection):
@@ -37,6 +35,11 @@ class NeighborPairs(PairSelection):
         super().__init__(budget)
         self.rounds = rounds
 
+    def check(self) -> int:
+        if not (is_count(self.rounds) and self.rounds >= 1):
+            raise ValueError(f"rounds must be an integer >= 1, got {self.rounds!r}")
+        return super().check()
+
     def select(
         self,
         vectors: FloatArray,
@@ -44,16 +47,10 @@ class NeighborPairs(PairSelection):
         rng: np.random.Generator,  # noqa: ARG002
         old: int = 0,
     ) -> LabelledPairs:
-        if not (is_count(self.rounds) and self.rounds >= 1):
-            raise ValueError(f"rounds must be an integer >= 1, got {self.rounds!r}")
-        k, count = self._budget(), len(codes)
-        centred = vectors - vectors.mean(axis=0)
-        norms = np.einsum("iq,iq->i", centred, centred)
-        chosen: list[IntArray] = []
-        size = max(1, _BLOCK_BYTES // (8 * count))
-        for start in range(old, count, size):
-            rows = np.arange(start, min(start + size, count))
-            squared = norms[rows, None] + norms - 2.0 * centred[rows] @ centred.T
+        k = self.check()
+        chosen: list[IntArray] = [np.empty((0, 2), dtype=np.int64)]
+        for part, squared in distance_blocks(vectors, old):
+            rows = np.arange(part.start, part.stop)
             same = codes[rows, None] == codes
             squared[np.arange(len(rows)), rows] = np.inf
             for kind in (same, ~same):

@@ -9,12 +9,12 @@ from covmetric.constraints.base import LabelledPairs, PairSelection
 
 
 class RandomPairs(PairSelection):
-    """Pairs drawn at random without repetition; all pairs where they are few.
+    """Pairs drawn at random without repetition; all of them where there are no more.
 
     Parameters
     ----------
     budget : int or None, default=None
-        Pairs per class, K = budget times the number of classes. None: 100, as in the paper.
+        Pairs per class, so that K is at most budget times the number of classes. None: 100, as in the paper.
     balance : float or None, default=0.5
         The share of similar pairs, in [0, 1]. Each class gets the same number of both kinds, as far as it has them.
         None: uniform over all pairs, of which few are similar when there are many classes.
@@ -35,6 +35,11 @@ class RandomPairs(PairSelection):
         super().__init__(budget)
         self.balance = balance
 
+    def check(self) -> int:
+        if self.balance is not None and not (is_number(self.balance) and 0.0 <= self.balance <= 1.0):
+            raise ValueError(f"balance must be None or a number from 0 to 1, got {self.balance!r}")
+        return super().check()
+
     def select(
         self,
         vectors: FloatArray,  # noqa: ARG002
@@ -42,37 +47,54 @@ class RandomPairs(PairSelection):
         rng: np.random.Generator,
         old: int = 0,
     ) -> LabelledPairs:
-        if self.balance is not None and not (is_number(self.balance) and 0.0 <= self.balance <= 1.0):
-            raise ValueError(f"balance must be None or a number from 0 to 1, got {self.balance!r}")
-        per_class, count, classes = self._budget(), len(codes), int(codes.max()) + 1
-        everything = count * (count - 1) // 2
-        if everything <= per_class * classes:
-            every = np.stack(np.triu_indices(count, 1), axis=1).astype(np.int64)
-            return LabelledPairs.of(every[every[:, 1] >= old], codes)
+        per_class, count, classes = self.check(), len(codes), int(codes.max()) + 1
+        fresh, known = np.arange(old, count), np.arange(old)
         if self.balance is None:
-            if old:
-                wanted = _part(per_class * classes, count - old, count)
-                return LabelledPairs.of(_across(np.arange(old, count), np.arange(count), wanted, rng), codes)
-            return LabelledPairs.of(_unordered(rng.choice(everything, per_class * classes, replace=False)), codes)
+            wanted = _part(per_class * classes, len(fresh), count)
+            return LabelledPairs.of(_draw_among(fresh, known, wanted, rng), codes)
         near = round(self.balance * per_class)
         chosen: list[IntArray] = []
+        taken = np.empty(0, dtype=np.int64)
         for c in range(classes):
-            members, others = np.flatnonzero(codes == c), np.flatnonzero(codes != c)
-            fresh = members[members >= old]
-            if old:
-                chosen.append(_across(fresh, members, _part(near, len(fresh), len(members)), rng))
-            else:
-                chosen.append(members[_unordered(_draw(rng, len(members) * (len(members) - 1) // 2, near))])
-            chosen.append(_across(fresh, others, _part(per_class - near, len(fresh), len(members)), rng))
-        # A dissimilar pair that two classes have chosen counts once.
+            mine, others = fresh[codes[fresh] == c], np.flatnonzero(codes != c)
+            members = int((codes == c).sum())
+            chosen.append(_draw_among(mine, known[codes[known] == c], _part(near, len(mine), members), rng))
+            across = _draw_across(mine, others, _part(per_class - near, len(mine), members), taken, rng)
+            taken = np.concatenate([taken, _keys(across)])
+            chosen.append(across)
         return LabelledPairs.of(np.concatenate(chosen), codes)
 
 
 def _draw(rng: np.random.Generator, population: int, count: int) -> IntArray:
-    """`count` distinct numbers below `population`, or all of them."""
+    """`count` distinct numbers below `population`, or all of them, in random order."""
     if population <= count:
-        return np.arange(population)
+        return np.asarray(rng.permutation(population), dtype=np.int64)
     return np.asarray(rng.choice(population, count, replace=False), dtype=np.int64)
+
+
+def _draw_among(fresh: IntArray, known: IntArray, count: int, rng: np.random.Generator) -> IntArray:
+    """`count` distinct pairs (or all) of two fresh ones, or of a fresh one with a known one."""
+    grid = len(fresh) * len(known)
+    ranks = _draw(rng, grid + len(fresh) * (len(fresh) - 1) // 2, count)
+    mixed, both = ranks[ranks < grid], ranks[ranks >= grid] - grid
+    pairs = fresh[_unordered(both)]
+    if len(mixed):
+        pairs = np.concatenate([pairs, np.stack([fresh[mixed // len(known)], known[mixed % len(known)]], axis=1)])
+    return np.asarray(pairs)
+
+
+def _draw_across(mine: IntArray, others: IntArray, count: int, taken: IntArray, rng: np.random.Generator) -> IntArray:
+    """`count` distinct pairs (or all) of one of mine with one of the others, but for those taken already."""
+    ranks = _draw(rng, len(mine) * len(others), count + len(taken))
+    if len(ranks) == 0:
+        return np.empty((0, 2), dtype=np.int64)
+    pairs = np.stack([mine[ranks // len(others)], others[ranks % len(others)]], axis=1)
+    return np.asarray(pairs[~np.isin(_keys(pairs), taken)][:count])
+
+
+def _keys(pairs: IntArray) -> IntArray:
+    """A number for each unordered pair."""
+    return np.asarray((pairs.min(axis=1) << 32) + pairs.max(axis=1))
 
 
 def _unordered(ranks: IntArray) -> IntArray:
@@ -82,15 +104,6 @@ def _unordered(ranks: IntArray) -> IntArray:
     j -= j * (j - 1) // 2 > ranks
     j += (j + 1) * j // 2 <= ranks
     return np.stack([ranks - j * (j - 1) // 2, j], axis=1)
-
-
-def _across(firsts: IntArray, seconds: IntArray, count: int, rng: np.random.Generator) -> IntArray:
-    """`count` pairs (or all of them) of one of the firsts with one of the seconds, none with itself."""
-    if len(firsts) == 0 or len(seconds) == 0:
-        return np.empty((0, 2), dtype=np.int64)
-    ranks = _draw(rng, len(firsts) * len(seconds), count)
-    pairs = np.stack([firsts[ranks // len(seconds)], seconds[ranks % len(seconds)]], axis=1)
-    return np.asarray(pairs[pairs[:, 0] != pairs[:, 1]])
 
 
 def _part(budget: int, fresh: int, everyone: int) -> int:

@@ -42,11 +42,11 @@ class Embedding(ABC):
             from sklearn.exceptions import NotFittedError  # scikit-learn takes a second to import
 
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit first")
-        matrices = self._check(X)
+        matrices, eps = self._check(X)
         shape = self._core_shape(matrices)
         if shape != self.shape_in_:
             raise ValueError(f"X holds examples of shape {shape}, but the embedding was fitted on {self.shape_in_}")
-        return self._finite(self._shared(matrices, n_jobs))
+        return self._finite(self._shared(matrices, eps, n_jobs))
 
     def fit_transform(self, X: Any, y: Any = None, n_jobs: int | None = None) -> FloatArray:  # noqa: ARG002
         """`fit`, then `transform`, on the same matrices."""
@@ -57,24 +57,25 @@ class Embedding(ABC):
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in settings.items())})"
 
     def _fit_transform(self, X: Any, n_jobs: int | None = None) -> FloatArray:
-        matrices = self._check(X)
-        self._fit(matrices)
-        embedded = self._finite(self._shared(matrices, n_jobs))
+        matrices, eps = self._check(X)
+        self._fit(matrices, eps)
+        embedded = self._finite(self._shared(matrices, eps, n_jobs))
         self.shape_in_ = self._core_shape(matrices)
         self.shape_out_ = (int(embedded.shape[-2]), int(embedded.shape[-1]))
         return embedded
 
-    def _shared(self, X: FloatArray, n_jobs: int | None) -> FloatArray:
+    def _shared(self, X: FloatArray, eps: float, n_jobs: int | None) -> FloatArray:
         """`_transform` of checked matrices, by several threads: each matrix is mapped on its own, so the bits agree."""
         if n_jobs in (None, 1) or X.ndim != 3 or len(X) < 2 * _PER_JOB:
-            return self._transform(X)
+            return self._transform(X, eps)
         from joblib import Parallel, delayed
 
         parts = np.array_split(X, -(-len(X) // _PER_JOB))
         try:
-            return np.concatenate(Parallel(n_jobs, prefer="threads")(delayed(self._transform)(part) for part in parts))
+            work = (delayed(self._transform)(part, eps) for part in parts)
+            return np.concatenate(Parallel(n_jobs, prefer="threads")(work))
         except ValueError:
-            return self._transform(X)  # the same error, with the index into the whole of X
+            return self._transform(X, eps)  # the same error, with the index into the whole of X
 
     def _finite(self, embedded: FloatArray) -> FloatArray:
         if not np.isfinite(embedded).all():
@@ -86,34 +87,34 @@ class Embedding(ABC):
         """The shape of one example."""
         return X.shape[-2:]
 
-    def _check(self, X: Any) -> FloatArray:
-        """X as symmetric float64 matrices, regularised."""
+    def _check(self, X: Any) -> tuple[FloatArray, float]:
+        """X as symmetric float64 matrices, regularised, and the precision that they were computed in."""
         reg = self.reg
         if not (is_number(reg) and reg >= 0):
             raise ValueError(f"reg must be a number >= 0, got {reg!r}")
         values = as_floats("X", X)
         dtype = np.asarray(X).dtype
         single = dtype in (np.float32, np.float16)
-        self._eps = float(np.finfo(dtype if single else np.float64).eps)
+        eps = float(np.finfo(dtype if single else np.float64).eps)
         # Entries computed in single precision are symmetric to single precision only.
-        matrices = symmetric("X", values, rtol=100.0 * self._eps if single else 1e-8)
+        matrices = symmetric("X", values, rtol=100.0 * eps if single else 1e-8)
         if reg > 0.0:
             mean = np.trace(matrices, axis1=-2, axis2=-1) / matrices.shape[-1]
             matrices = matrices + reg * mean[..., None, None] * np.eye(matrices.shape[-1])
-        return matrices
+        return matrices, eps
 
-    def _fit(self, X: FloatArray) -> None:  # noqa: B027 (optional)
-        """Learn from checked matrices; most embeddings have nothing to learn."""
+    def _fit(self, X: FloatArray, eps: float) -> None:  # noqa: B027 (optional)
+        """Learn from checked matrices, of precision eps; most embeddings have nothing to learn."""
 
     @abstractmethod
-    def _transform(self, X: FloatArray) -> FloatArray:
-        """Phi of checked matrices."""
+    def _transform(self, X: FloatArray, eps: float) -> FloatArray:
+        """Phi of checked matrices, of precision eps. Must not change the object: threads share it."""
 
-    def _refuse(self, X: FloatArray, bad: Any, needs: str) -> None:
+    def _refuse(self, X: FloatArray, bad: Any, needs: str, eps: float) -> None:
         """Raise for the first bad matrix, with its smallest eigenvalue and the remedy."""
         where = first(bad) if bad.ndim else []
         eigenvalues = np.linalg.eigvalsh(X[tuple(where)])
-        enough = max(1e-6, 10.0 * X.shape[-1] * self._eps)
+        enough = max(1e-6, 10.0 * X.shape[-1] * eps)
         remedy = f"set reg, for example {enough:.0e}" if self.reg < enough else f"raise reg (now {self.reg:g})"
         raise ValueError(
             f"X{where or ''} is not {needs}, as {self.name!r} needs: its smallest eigenvalue is {eigenvalues[0]:.3g}, "

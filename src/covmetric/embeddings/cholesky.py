@@ -21,8 +21,8 @@ class Cholesky(Embedding):
 
     name = "chol"
 
-    def _transform(self, X: FloatArray) -> FloatArray:
-        good = definite(np.asarray(np.linalg.eigvalsh(X), dtype=np.float64), self._eps)
+    def _transform(self, X: FloatArray, eps: float) -> FloatArray:
+        good = definite(np.asarray(np.linalg.eigvalsh(X), dtype=np.float64), eps)
         if not good.all():
-            self._refuse(X, ~good, "positive definite")
+            self._refuse(X, ~good, "positive definite", eps)
         return np.asarray(np.linalg.cholesky(X), dtype=np.float64)

@@ -19,5 +19,5 @@ class Identity(Embedding):
 
     name = "id"
 
-    def _transform(self, X: FloatArray) -> FloatArray:
+    def _transform(self, X: FloatArray, eps: float) -> FloatArray:  # noqa: ARG002
         return X

@@ -24,9 +24,9 @@ class Log(Embedding):
 
     name = "log"
 
-    def _transform(self, X: FloatArray) -> FloatArray:
+    def _transform(self, X: FloatArray, eps: float) -> FloatArray:
         eigenvalues, vectors = np.linalg.eigh(X)
-        good = definite(eigenvalues, self._eps)
+        good = definite(eigenvalues, eps)
         if not good.all():
-            self._refuse(X, ~good, "positive definite")
+            self._refuse(X, ~good, "positive definite", eps)
         return from_spectrum(np.log(eigenvalues), vectors)

@@ -32,21 +32,21 @@ class Power(Embedding):
         super().__init__(reg=reg)
         self.p = p
 
-    def _transform(self, X: FloatArray) -> FloatArray:
+    def _transform(self, X: FloatArray, eps: float) -> FloatArray:
         p = self.p
         if not (is_number(p) and p != 0):
             raise ValueError(f"p must be a number other than 0, got {p!r}")
         eigenvalues, vectors = np.linalg.eigh(X)
         if p < 0.0:
-            good = definite(eigenvalues, self._eps)
+            good = definite(eigenvalues, eps)
             if not good.all():
-                self._refuse(X, ~good, "positive definite")
+                self._refuse(X, ~good, "positive definite", eps)
         else:
             # Rounding leaves the zero eigenvalues of a singular matrix a little below zero.
             n = X.shape[-1]
-            bad = eigenvalues[..., 0] < -10.0 * n * self._eps * np.abs(eigenvalues).max(axis=-1)
+            bad = eigenvalues[..., 0] < -10.0 * n * eps * np.abs(eigenvalues).max(axis=-1)
             if bad.any():
-                self._refuse(X, bad, "positive semi-definite")
+                self._refuse(X, bad, "positive semi-definite", eps)
             eigenvalues = np.maximum(eigenvalues, 0.0)
         with np.errstate(over="ignore", invalid="ignore"):
             return from_spectrum(eigenvalues**p, vectors)

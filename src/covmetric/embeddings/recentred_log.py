@@ -40,23 +40,27 @@ class RecentredLog(Log):
         super().__init__(reg=reg)
         self.mean = mean
 
-    def _fit(self, X: FloatArray) -> None:
+    def _fit(self, X: FloatArray, eps: float) -> None:
         means = {"logeuclid": _log_euclidean_mean, "riemann": _riemannian_mean}
         if self.mean not in means:
             raise ValueError(f"mean must be one of {', '.join(map(repr, means))}, got {self.mean!r}")
-        self._require_definite(X)
+        self._require_definite(X, eps)
         n = X.shape[-1]
         self.whitener_ = _inverse_root(means[self.mean](X.reshape(-1, n, n)))
 
-    def _transform(self, X: FloatArray) -> FloatArray:
-        self._require_definite(X)  # the whitened matrix may look better than X, whose rounding errors it has
+    def _transform(self, X: FloatArray, eps: float) -> FloatArray:
+        self._require_definite(X, eps)  # the whitened matrix may look better than X, whose rounding errors it has
         whitened = self.whitener_ @ X @ self.whitener_
-        return super()._transform(0.5 * (whitened + np.swapaxes(whitened, -1, -2)))
-
-    def _require_definite(self, X: FloatArray) -> None:
-        good = definite(np.asarray(np.linalg.eigvalsh(X), dtype=np.float64), self._eps)
+        eigenvalues, vectors = np.linalg.eigh(0.5 * (whitened + np.swapaxes(whitened, -1, -2)))
+        good = eigenvalues[..., 0] > 0.0
         if not good.all():
-            self._refuse(X, ~good, "positive definite")
+            self._refuse(X, ~good, "positive definite beside the mean of the training set", eps)
+        return from_spectrum(np.log(eigenvalues), vectors)
+
+    def _require_definite(self, X: FloatArray, eps: float) -> None:
+        good = definite(np.asarray(np.linalg.eigvalsh(X), dtype=np.float64), eps)
+        if not good.all():
+            self._refuse(X, ~good, "positive definite", eps)
 
 
 def _riemannian_mean(X: FloatArray) -> FloatArray:

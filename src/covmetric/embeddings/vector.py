@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from covmetric._validation import FloatArray, as_floats
 from covmetric.embeddings.base import Embedding
 
@@ -28,11 +30,11 @@ class Vector(Embedding):
     def _core_shape(self, X: FloatArray) -> tuple[int, ...]:
         return X.shape[-1:]
 
-    def _check(self, X: Any) -> FloatArray:
+    def _check(self, X: Any) -> tuple[FloatArray, float]:
         vectors = as_floats("X", X)
         if vectors.ndim == 0 or vectors.shape[-1] == 0:
             raise ValueError(f"X must hold vectors, shape (..., d) with d >= 1; got {vectors.shape}")
-        return vectors
+        return vectors, float(np.finfo(np.float64).eps)
 
-    def _transform(self, X: FloatArray) -> FloatArray:
+    def _transform(self, X: FloatArray, eps: float) -> FloatArray:  # noqa: ARG002
         return X[..., None]

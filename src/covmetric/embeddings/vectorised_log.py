@@ -22,5 +22,5 @@ class VectorisedLog(Log):
 
     name = "veclog"
 
-    def _transform(self, X: FloatArray) -> FloatArray:
-        return half_vectors_of(X.shape[-1]).pack(super()._transform(X))[..., None]
+    def _transform(self, X: FloatArray, eps: float) -> FloatArray:
+        return half_vectors_of(X.shape[-1]).pack(super()._transform(X, eps))[..., None]

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from covmetric._validation import FloatArray, IntArray, generator
-from covmetric.constraints import AbsoluteBounds, Constraints, LabelledPairs, bounded, squared_distances
+from covmetric.constraints import AbsoluteBounds, Constraints, bounded, squared_distances
 from covmetric.estimators._learning import Lesson
 from covmetric.metric import LearnedMetric
 from covmetric.solvers import SolveResult, solve
@@ -27,7 +27,7 @@ def extend(
     fresh = learner.metric_.embedding.transform(X, n_jobs=learner.n_jobs)
     old = len(embedded)
     everything = np.concatenate([embedded, fresh])
-    examples = np.concatenate([known.examples, fresh if known.root is None else known.root @ fresh])
+    examples = everything if known.root is None else np.concatenate([known.examples, known.root @ fresh])
     wider = dataclasses.replace(known, examples=examples, codes=np.concatenate([known.codes, codes]))
     if known.constraints is None or known.result is None:
         return wider, everything
@@ -49,7 +49,7 @@ def extend(
 
 
 def _with_new_pairs(wider: Lesson, before: Constraints, result: SolveResult, old: int, learner: Any) -> Constraints:
-    """The constraints, and those of pairs with an example from `old` on; equal examples have nothing to say."""
+    """The constraints, and those of pairs with an example from `old` on."""
     selection, examples = wider.recipe.selection, wider.examples
     assert selection is not None
     seen = np.linalg.cholesky(result.W).T @ examples if selection.rounds > 1 else examples
@@ -57,7 +57,6 @@ def _with_new_pairs(wider: Lesson, before: Constraints, result: SolveResult, old
     apart = squared_distances(examples, chosen.pairs) > 0.0
     if not apart.any():
         return before
-    chosen = LabelledPairs(chosen.pairs[apart], chosen.similar[apart])
     added = bounded(examples, chosen, AbsoluteBounds(*before.limits), before.scale)
     return dataclasses.replace(
         before,

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from covmetric._validation import IntArray
+from covmetric._validation import IntArray, as_floats, symmetric
 from covmetric.embeddings import EMBEDDINGS, Embedding, get_embedding
 
 # By measurement on NATOPS, ERing and Epilepsy (docs/estimators.md).
@@ -25,9 +25,12 @@ def check_examples(estimator: BaseEstimator, X: Any, *, reset: bool = False) -> 
     return _check_shape(array)
 
 
-def check_labelled(estimator: BaseEstimator, X: Any, y: Any) -> tuple[npt.NDArray[Any], npt.NDArray[Any], IntArray]:
+def check_labelled(
+    estimator: BaseEstimator, X: Any, y: Any, *, reset: bool = True
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any], IntArray]:
     """X as above, with the classes that occur in y and the class of each example as 0..n_c-1."""
-    array, labels = validate_data(estimator, X, y, **_SETTINGS, ensure_min_samples=2)
+    settings = {**_SETTINGS, "reset": reset, "ensure_min_samples": 2 if reset else 1}
+    array, labels = validate_data(estimator, X, y, **settings)
     check_classification_targets(labels)
     classes, codes = np.unique(labels, return_inverse=True)
     return _check_shape(array), classes, codes.astype(np.int64)
@@ -36,21 +39,31 @@ def check_labelled(estimator: BaseEstimator, X: Any, y: Any) -> tuple[npt.NDArra
 def require_classes(classes: npt.NDArray[Any]) -> None:
     """A metric is learned from what tells classes apart."""
     if len(classes) < 2:
-        raise ValueError(f"y has only one class, {classes[0]!r}: at least two classes are needed")
+        raise ValueError(f"y has only one class, {classes.tolist()[0]!r}: at least two classes are needed")
 
 
 def embedding_for(phi: Any, X: npt.NDArray[Any], reg: float) -> Embedding:
     """An unfitted embedding for X: a name, "auto", or a copy of the object."""
-    if isinstance(phi, Embedding):
-        return copy.deepcopy(phi)
     vectors = X.ndim == 2
-    name = ("vector" if vectors else DEFAULT_PHI) if isinstance(phi, str) and phi == "auto" else phi
+    if isinstance(phi, Embedding) and reg:
+        raise ValueError(f"reg goes with the name of a phi; set that of the object, {phi!r}")
+    name = phi.name if isinstance(phi, Embedding) else phi
+    name = ("vector" if vectors else DEFAULT_PHI) if isinstance(name, str) and name == "auto" else name
     if isinstance(name, str) and name in EMBEDDINGS and vectors != (name == "vector"):
         kind = "vectors, shape (l, d)" if vectors else "matrices, shape (l, n, n)"
         raise ValueError(f"phi {name!r} does not take {kind}, but X has shape {X.shape}; use phi 'auto'")
+    if isinstance(phi, Embedding):
+        return copy.deepcopy(phi)
     if vectors and reg:
         raise ValueError(f"reg is for matrices, and X holds vectors, shape {X.shape}; leave it at 0")
     return get_embedding(name, **({} if vectors else {"reg": reg}))
+
+
+def check_entries(array: npt.NDArray[Any]) -> None:
+    """Raise ValueError, with the index, for entries that are not finite, and matrices that are not symmetric."""
+    floats = as_floats("X", array)
+    if array.ndim == 3:
+        symmetric("X", floats, rtol=1e-3 if array.dtype in (np.float32, np.float16) else 1e-8)
 
 
 def _check_shape(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

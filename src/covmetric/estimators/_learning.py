@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from covmetric._validation import FloatArray, IntArray, as_floats, is_number, symmetric
-from covmetric.constraints import Bounds, Constraints, PairSelection, constrain
+from covmetric._validation import FloatArray, IntArray, as_floats, check_tolerance, is_number, symmetric
+from covmetric.constraints import Bounds, Constraints, PairSelection, check_scale, constrain
 from covmetric.problem import MetricProblem
-from covmetric.solvers import Callback, Solver, SolveResult, Status, solve, solve_path
+from covmetric.slacks import get_slack
+from covmetric.solvers import Callback, Solver, SolveResult, Status, get_solver, solve, solve_path
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,17 @@ class Recipe:
     tol: float = 1e-6
     max_iter: int | None = None
     callback: Callback | None = None
+
+
+def check_recipe(recipe: Recipe) -> None:
+    """Raise ValueError for settings that no data could make right."""
+    if recipe.selection is not None:
+        recipe.selection.check()
+    recipe.bounds.of(np.ones(2))
+    check_scale(recipe.scale)
+    get_slack(recipe.slack)
+    get_solver(recipe.solver)
+    check_tolerance(recipe.tol)
 
 
 @dataclass
@@ -106,6 +118,8 @@ def learn(start: Lesson, lambdas: Sequence[float], rng: np.random.Generator) -> 
                 if known.result is not None and known.result.status is not Status.INTERRUPTED:
                     known = learn_from(known, _constrain(known, selection, rng), lam, rng)
             learned[lam] = known
+            if known.result is not None and known.result.status is Status.INTERRUPTED:
+                break
     return [learned[float(lam)] for lam in lambdas if float(lam) in learned]
 
 

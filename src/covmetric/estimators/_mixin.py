@@ -10,7 +10,23 @@ from sklearn.utils.validation import check_is_fitted
 
 from covmetric._validation import FloatArray
 from covmetric.estimators._input import check_examples
+from covmetric.estimators._learning import Lesson
 from covmetric.metric import LearnedMetric
+from covmetric.solvers import Status
+
+
+class Outcome:
+    """The attributes that follow from a lesson."""
+
+    def _take(self, metric: LearnedMetric, known: Lesson) -> None:
+        """Take a lesson's outcome as one's own."""
+        result = known.result
+        self.metric_ = metric
+        self.result_ = result
+        self.scale_ = 1.0 if known.constraints is None else known.constraints.scale
+        self.status_ = Status.SOLVED if result is None else result.status
+        self.duality_gap_ = 0.0 if result is None else result.certificate.bound
+        self.n_iter_ = 0 if result is None else result.n_iter
 
 
 class MetricMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import softmax
 from sklearn.neighbors import NearestNeighbors
 
@@ -97,8 +98,8 @@ def check_n_neighbors(n_neighbors: Any) -> None:
         raise ValueError(f"n_neighbors must be an integer >= 1, got {n_neighbors!r}")
 
 
-def count_votes(votes: IntArray, n_classes: int) -> FloatArray:
-    """The share of each class among the votes, shapes (l, k) and (l, n_classes)."""
+def count_votes(votes: IntArray, n_classes: int, valid: npt.NDArray[np.bool_] | None = None) -> FloatArray:
+    """The share of each class among the (valid) votes, shapes (l, k) and (l, n_classes)."""
     counts = np.zeros((len(votes), n_classes))
-    np.add.at(counts, (np.arange(len(votes))[:, None], votes), 1.0)
-    return np.asarray(counts / votes.shape[1])
+    np.add.at(counts, (np.arange(len(votes))[:, None], votes), 1.0 if valid is None else valid.astype(float))
+    return np.asarray(counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0))

@@ -14,6 +14,7 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check
 from sklearn.utils.validation import check_consistent_length
 from threadpoolctl import threadpool_limits
 
+from covmetric._distances import distance_blocks
 from covmetric._validation import FloatArray, IntArray, is_count
 from covmetric.estimators._input import embedding_for
 from covmetric.estimators._learning import Lesson, learn, lesson
@@ -23,8 +24,6 @@ from covmetric.metric import LearnedMetric
 from covmetric.solvers import ONE_THREAD_BELOW, Status
 
 INTERRUPTED = "Ctrl-C"
-# Bytes of one block of squared distances.
-_BLOCK_BYTES = 2**25
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,32 @@ def splits_for(cv: Any, X: npt.NDArray[Any], codes: IntArray, groups: Any, seed:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class")
         folds = list(check_cv(cv, codes, classifier=True).split(X, codes, groups))
-    return [Split(np.asarray(train), np.asarray(test)) for train, test in folds]
+    splits = [Split(np.asarray(train, dtype=np.int64), np.asarray(test, dtype=np.int64)) for train, test in folds]
+    _check_splits(splits, codes)
+    return splits
+
+
+def _check_splits(splits: list[Split], codes: IntArray) -> None:
+    """Folds that cannot be learned from are refused, and those that cannot be fair are named."""
+    if not splits:
+        raise ValueError("cv has no splits: at least one is needed")
+    for fold, split in enumerate(splits):
+        for name, part in (("training", split.train), ("test", split.test)):
+            if len(part) == 0 or part.min() < 0 or part.max() >= len(codes):
+                raise ValueError(f"the {name} part of split {fold} is empty, or has indices beyond the examples")
+        if len(np.unique(codes[split.train])) < 2:
+            raise ValueError(
+                f"the training part of split {fold} has one class only; groups that hold all examples of a class "
+                "cannot be split fairly: give finer groups, or splits of your own as cv"
+            )
+    unseen = {c for split in splits for c in np.setdiff1d(codes[split.test], codes[split.train]).tolist()}
+    if unseen:
+        warnings.warn(
+            f"{len(unseen)} of {int(codes.max()) + 1} classes are tested in a fold that did not train on them (too few "
+            "examples or groups): their examples count as errors for every candidate",
+            UserWarning,
+            stacklevel=5,
+        )
 
 
 def _stratified(folds: int, codes: IntArray, groups: IntArray | None, seed: int) -> Any:
@@ -69,8 +93,12 @@ def _stratified(folds: int, codes: IntArray, groups: IntArray | None, seed: int)
         raise ValueError(f"cv must be an integer >= 2, 'loo', a splitter or a list of splits, got {folds}")
     if groups is not None:
         per_class = [len(np.unique(groups[codes == c])) for c in range(int(codes.max()) + 1)]
-        return StratifiedGroupKFold(max(2, min(folds, *per_class)), shuffle=True, random_state=seed)
-    return StratifiedKFold(max(2, min(folds, int(np.bincount(codes).min()))), shuffle=True, random_state=seed)
+        possible = max(2, min(folds, max(per_class)))
+        return StratifiedGroupKFold(possible, shuffle=True, random_state=seed)
+    possible = int(np.bincount(codes).max())
+    if possible < 2:
+        raise ValueError("every class has one example only: cross-validation needs at least two of some class")
+    return StratifiedKFold(min(folds, possible), shuffle=True, random_state=seed)
 
 
 def scores_of(
@@ -148,14 +176,10 @@ def _score(
 
 def _leave_one_out(vectors: FloatArray, codes: IntArray, groups: IntArray, k: int, n_classes: int) -> IntArray:
     """The vote of each vector's k nearest outside its own group."""
-    centred = vectors - vectors.mean(axis=0)
-    norms = np.einsum("iq,iq->i", centred, centred)
     guesses = np.empty(len(codes), dtype=np.int64)
-    size = max(1, _BLOCK_BYTES // (8 * len(codes)))
-    for start in range(0, len(codes), size):
-        rows = slice(start, start + size)
-        squared = norms[rows, None] + norms - 2.0 * centred[rows] @ centred.T
+    for rows, squared in distance_blocks(vectors):
         squared[groups[rows, None] == groups] = np.inf
-        nearest = np.argpartition(squared, min(k, len(codes) - 1) - 1, axis=1)[:, :k]
-        guesses[rows] = count_votes(codes[nearest], n_classes).argmax(axis=1)
+        nearest = np.argpartition(squared, min(k, len(codes)) - 1, axis=1)[:, :k]
+        outside = np.isfinite(np.take_along_axis(squared, nearest, axis=1))
+        guesses[rows] = count_votes(codes[nearest], n_classes, outside).argmax(axis=1)
     return guesses

@@ -83,6 +83,8 @@ class CovMetricClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Learn the metric and remember the training examples; `groups` are for a `CovMetricCV` as the learner."""
         array, classes, codes = check_labelled(self, X, y)
         require_classes(classes)
+        if self.learner is not None and not isinstance(self.learner, CovMetric | CovMetricCV):
+            raise ValueError(f"learner must be a CovMetric, a CovMetricCV or None, got {self.learner!r}")
         if groups is not None and not isinstance(self.learner, CovMetricCV):
             raise ValueError(
                 f"groups are for a CovMetricCV as the learner, which chooses by folds; got {self.learner!r}"
@@ -97,7 +99,10 @@ class CovMetricClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             else clone(self.learner)
         )
         self._lesson: Lesson
-        self._lesson, self._embedded = learner._fit(X, codes, **given)
+        self._embedded: FloatArray
+        self._lesson, self._embedded = learner._learn(X, classes, codes, **given)
+        if hasattr(self, "feature_names_in_"):
+            learner.feature_names_in_ = self.feature_names_in_
         self.learner_ = learner
         self.classes_ = classes
         self._remember(codes)
@@ -111,6 +116,9 @@ class CovMetricClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Learn from more labelled examples, starting from what is known: the embedding, the scale, the multipliers.
 
+        Pairs with the new examples are added to the old ones. What was chosen stays: where lam is inf, or a
+        `CovMetricCV` found that to be best, only the references grow.
+
         Parameters
         ----------
         X : array, shape (l, n, n), or (l, d) for vectors
@@ -119,9 +127,7 @@ class CovMetricClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             All the classes that will ever come; needed in the first call only, and only where its y lacks some.
         """
         first = not hasattr(self, "learner_")
-        if not first:
-            check_examples(self, X)
-        array, seen, codes = check_labelled(self, X, y)
+        array, seen, codes = check_labelled(self, X, y, reset=first)
         known = seen if first and classes is None else np.unique(classes) if first else self.classes_
         missing = ~np.isin(seen, known)
         if missing.any():

@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Self
 
-from covmetric._validation import generator
+import numpy.typing as npt
+
+from covmetric._validation import FloatArray, IntArray, generator
 from covmetric.constraints import RandomPairs, get_bounds, get_pairs
 from covmetric.estimators._input import check_labelled, embedding_for, require_classes
 from covmetric.estimators._learning import Lesson, Recipe, learn, lesson
-from covmetric.estimators._mixin import MetricMixin
+from covmetric.estimators._mixin import MetricMixin, Outcome
 from covmetric.estimators._progress import solving
 from covmetric.metric import LearnedMetric
-from covmetric.solvers import Dykstra, SolveResult, Status
+from covmetric.orders import get_order
+from covmetric.solvers import Dykstra
 
 #: The settings of the paper's recognition experiments; Phi and lambda are still to be chosen.
 PAPER_SETTINGS: dict[str, Any] = {
@@ -26,7 +29,7 @@ PAPER_SETTINGS: dict[str, Any] = {
 }
 
 
-class CovMetric(MetricMixin):
+class CovMetric(Outcome, MetricMixin):
     """Learn a distance between covariance matrices from their classes, and map into the space where it is Euclidean.
 
     The distance is sqrt(D), with D(X1, X2) = <W, (Phi(X1) - Phi(X2)) (Phi(X1) - Phi(X2))^T>. W is the matrix nearest to
@@ -52,10 +55,11 @@ class CovMetric(MetricMixin):
     scale : {"median", None} or float, default="median"
         The unit of the bounds, a squared distance: the median of those of the pairs, 1, or a number.
     prior : {"identity", "covariance"} or array of shape (n, n), default="identity"
-        The metric that W is kept near to; "covariance" is the inverse covariance of the embedded examples.
+        The metric that W is kept near to, in units of `scale`; "covariance" is the inverse covariance of the embedded
+        examples.
     solver : {"auto", "newton", "dykstra"} or Solver, default="auto"
     order : {"perm", "rand", "cyclic"}, default="perm"
-        The order of Dykstra's projections.
+        The order of the projections of solver="dykstra".
     reg : float, default=0.0
         Share of the mean eigenvalue that is added to the diagonal of each matrix: the remedy for singular ones.
     tol : float, default=1e-6
@@ -102,8 +106,6 @@ class CovMetric(MetricMixin):
     >>> CovMetric(phi="log", lam=1e-2, random_state=0, **PAPER_SETTINGS).fit(X, y).status_.name
     'SOLVED'
     """
-
-    result_: SolveResult | None
 
     def __init__(
         self,
@@ -154,10 +156,15 @@ class CovMetric(MetricMixin):
         self._fit(X, y)
         return self
 
-    def _fit(self, X: Any, y: Any) -> tuple[Lesson, Any]:
-        """`fit`; returns what `CovMetricClassifier` keeps: the lesson, and the embedded examples."""
+    def _fit(self, X: Any, y: Any) -> tuple[Lesson, FloatArray]:
+        """`fit`; returns the lesson and the embedded examples."""
         array, classes, codes = check_labelled(self, X, y)
         require_classes(classes)
+        return self._learn(array, classes, codes)
+
+    def _learn(self, array: npt.NDArray[Any], classes: npt.NDArray[Any], codes: IntArray) -> tuple[Lesson, FloatArray]:
+        """Learn from checked examples, of which some class may lack; returns what `CovMetricClassifier` keeps."""
+        self.n_features_in_ = int(array.shape[1])
         embedding = embedding_for(self.phi, array, self.reg)
         embedded = embedding.fit_transform(array, n_jobs=self.n_jobs)
         rng = generator(self.random_state)
@@ -166,15 +173,6 @@ class CovMetric(MetricMixin):
         self.classes_ = classes
         self._take(LearnedMetric(embedding, known.metric()), known)
         return replace(known, recipe=self._recipe()), embedded  # without the progress bar, which cannot be pickled
-
-    def _take(self, metric: LearnedMetric, known: Lesson) -> None:
-        """Take a lesson's outcome as one's own."""
-        self.metric_ = metric
-        self.result_ = known.result
-        self.scale_ = 1.0 if known.constraints is None else known.constraints.scale
-        self.status_ = Status.SOLVED if known.result is None else known.result.status
-        self.duality_gap_ = 0.0 if known.result is None else known.result.certificate.bound
-        self.n_iter_ = 0 if known.result is None else known.result.n_iter
 
     def _recipe(self, callback: Any = None) -> Recipe:
         return Recipe(
@@ -192,4 +190,5 @@ class CovMetric(MetricMixin):
 
 def chosen_solver(solver: Any, order: str) -> Any:
     """The solver, with the order of projections where it is Dykstra's."""
+    get_order(order)  # refuses unknown names in any case
     return Dykstra(order=order) if isinstance(solver, str) and solver == "dykstra" else solver

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
+from joblib.externals.loky.process_executor import TerminatedWorkerError
 from tqdm import tqdm
 
 from covmetric._validation import FloatArray, IntArray, check_tolerance, generator
-from covmetric.estimators._input import DEFAULT_PHI, check_labelled, embedding_for, require_classes
-from covmetric.estimators._learning import Lesson, check_lam
+from covmetric.estimators._input import DEFAULT_PHI, check_entries, check_labelled, embedding_for, require_classes
+from covmetric.estimators._learning import Lesson, check_lam, check_recipe
 from covmetric.estimators._mixin import MetricMixin
 from covmetric.estimators._rules import check_n_neighbors, get_rule
 from covmetric.estimators._search import INTERRUPTED, Candidate, Split, scores_of, splits_for
 from covmetric.estimators.cov_metric import CovMetric
 from covmetric.metric import LearnedMetric
-from covmetric.slacks import get_slack
 from covmetric.solvers import SolveResult, Status
 
 _PHIS = ("log", DEFAULT_PHI, "sqrt", "chol")
@@ -29,7 +28,8 @@ class CovMetricCV(MetricMixin):
     """`CovMetric` with Phi, pairs, slack and lambda chosen by cross-validated neighbours on the training data.
 
     Each combination of Phi, pairs and slack is solved along a path of falling lambda, each solve from the one before.
-    W = I (lam = inf) competes for every Phi, so that by its own estimate the choice is never worse than a fixed metric.
+    W = I (lam = inf; the prior, where it is another) competes for every Phi, so that by its own estimate the choice is
+    never worse than a fixed metric.
 
     Parameters
     ----------
@@ -45,8 +45,9 @@ class CovMetricCV(MetricMixin):
         What is scored: the vote of the nearest neighbours, or the nearest class mean.
     n_neighbors : int, default=3
     cv : int, "loo", splitter or list of splits, default=3
-        An integer: so many folds, stratified, and by groups where `fit` is given groups. "loo": one metric for all,
-        scored by leave-one-out neighbours outside the example's own group; faster, and too kind to small lambda.
+        An integer: so many folds (fewer where no class has as many examples or groups), stratified, and by groups
+        where `fit` is given groups. "loo": one metric for all, scored by leave-one-out neighbours outside the example's
+        own group; faster, and too kind to small lambda.
     search_tol : float, default=1e-3
         Bound on the relative duality gap during the search.
     random_state : int, RandomState, Generator or None, default=None
@@ -164,12 +165,20 @@ class CovMetricCV(MetricMixin):
     def _fit(self, X: Any, y: Any, groups: Any = None) -> tuple[Lesson, FloatArray]:
         array, classes, codes = check_labelled(self, X, y)
         require_classes(classes)
+        return self._learn(array, classes, codes, groups)
+
+    def _learn(
+        self, array: npt.NDArray[Any], classes: npt.NDArray[Any], codes: IntArray, groups: Any = None
+    ) -> tuple[Lesson, FloatArray]:
+        """Choose and learn from checked examples."""
+        self.n_features_in_ = int(array.shape[1])
         get_rule(self.rule, len(classes))
         check_n_neighbors(self.n_neighbors)
         check_tolerance(self.search_tol)
+        candidates = self._candidates(array)
+        check_entries(array)  # with indices into X, not into a fold
         seed = int(generator(self.random_state).integers(2**32))
         splits = splits_for(self.cv, array, codes, groups, seed)
-        candidates = self._candidates(array)
         scores = self._search(array, codes, splits, candidates, seed)
         self.cv_results_ = _as_results(candidates, scores)
         best = _choose(candidates, scores)
@@ -178,7 +187,9 @@ class CovMetricCV(MetricMixin):
         self.best_score_ = float(self.cv_results_["mean_test_score"][best])
         self.classes_ = classes
         self.best_estimator_ = self._learner(self.tol, random_state=seed, **self.best_params_)
-        return self.best_estimator_._fit(array, np.asarray(classes)[codes])
+        if hasattr(self, "feature_names_in_"):
+            self.best_estimator_.feature_names_in_ = self.feature_names_in_
+        return self.best_estimator_._learn(array, classes, codes)
 
     def _take(self, metric: LearnedMetric, known: Lesson) -> None:
         self.best_estimator_._take(metric, known)
@@ -189,7 +200,10 @@ class CovMetricCV(MetricMixin):
         return CovMetric(tol=tol, **shared, **settings)
 
     def _candidates(self, X: npt.NDArray[Any]) -> list[Candidate]:
-        lambdas = [float(lam) for lam in np.atleast_1d(np.asarray(self.lambdas, dtype=float))]
+        lambdas = [float(lam) for lam in np.asarray(self.lambdas, dtype=float).ravel()]
+        for name in ("phi", "pairs", "slack"):
+            if len(_several(getattr(self, name))) == 0:
+                raise ValueError(f"{name} is empty: at least one is needed")
         default = ("vector",) if X.ndim == 2 else _PHIS
         phis = default if isinstance(self.phi, str) and self.phi == "auto" else _several(self.phi)
         found = []
@@ -200,8 +214,7 @@ class CovMetricCV(MetricMixin):
             found.append(Candidate({"phi": phi, "lam": np.inf}))
             for pairs in _several(self.pairs):
                 for slack in _several(self.slack):
-                    self._learner(self.tol, pairs=pairs)._recipe()
-                    get_slack(slack)
+                    check_recipe(self._learner(self.tol, pairs=pairs, slack=slack)._recipe())
                     path = [lam for lam in sorted(set(lambdas), reverse=True) if lam != np.inf]
                     found += [Candidate({"phi": phi, "pairs": pairs, "slack": slack, "lam": lam}) for lam in path]
         return found
@@ -225,49 +238,62 @@ class CovMetricCV(MetricMixin):
             for fold, indices in tasks
         )  # fmt: skip
         failures: list[str] = []
-        outcome = _until_interrupted(Parallel(self.n_jobs, return_as="generator")(work))
-        for (fold, indices), (values, failure) in zip(
-            tasks, tqdm(outcome, "search", len(tasks), disable=not self.verbose), strict=False
-        ):
+        cut: BaseException | None = None
+        results = iter(Parallel(self.n_jobs, return_as="generator")(work))
+        done = 0
+        for fold, indices in tqdm(tasks, "search", disable=not self.verbose):
+            try:
+                values, failure = next(results)
+            except (KeyboardInterrupt, TerminatedWorkerError) as reason:  # Ctrl-C, or a worker that was killed
+                cut = reason
+                break
             scores[indices, fold] = values
             if failure == INTERRUPTED:
-                _warn_cut_short(failure)
+                cut = KeyboardInterrupt()
                 break
+            done += 1
             if failure:
                 failures.append(f"phi {candidates[indices[0]].params['phi']!r}: {failure}")
-        if np.isnan(scores).all():
-            if failures:
-                raise ValueError(failures[0])
-            raise KeyboardInterrupt  # nothing to choose from
-        if failures:
-            warnings.warn(f"some candidates failed and were left out: {failures[0]}", UserWarning, stacklevel=4)
+        if cut is not None:
+            complete = done // len(by_phi)
+            if complete:  # compare all candidates on the same folds
+                scores[:, complete:] = np.nan
+            _warn_cut_short(cut, scores)
+        self._judge_failures(candidates, scores, failures)
         return scores
+
+    def _judge_failures(self, candidates: list[Candidate], scores: FloatArray, failures: list[str]) -> None:
+        """Raise where nothing was learned at all; warn where some candidates failed."""
+        if not failures:
+            return
+        learned = np.array([candidate.params["lam"] != np.inf for candidate in candidates])
+        if np.isnan(scores).all() or (learned.any() and np.isnan(scores[learned]).all()):
+            raise ValueError(failures[0])
+        warnings.warn(f"some candidates failed and were left out: {failures[0]}", UserWarning, stacklevel=5)
 
 
 def _several(value: Any) -> list[Any]:
     return list(value) if isinstance(value, tuple | list) else [value]
 
 
-def _until_interrupted(results: Iterator[Any]) -> Iterator[Any]:
-    """The results, up to Ctrl-C or a worker that died."""
-    try:
-        yield from results
-    except (KeyboardInterrupt, RuntimeError, MemoryError) as reason:
-        _warn_cut_short(f"{type(reason).__name__}: {reason}")
-
-
-def _warn_cut_short(reason: str) -> None:
+def _warn_cut_short(reason: BaseException, scores: FloatArray) -> None:
+    """Warn that the choice is made among what was scored; raise the reason where that is nothing."""
+    if np.isnan(scores).all():
+        raise reason
+    name = "Ctrl-C" if isinstance(reason, KeyboardInterrupt) else f"{type(reason).__name__}: {reason}"
     warnings.warn(
-        f"the search was cut short ({reason}); the choice is the best of what was scored", UserWarning, stacklevel=2
+        f"the search was cut short ({name}); the choice is the best of what was scored", UserWarning, stacklevel=6
     )
 
 
 def _choose(candidates: list[Candidate], scores: FloatArray) -> int:
-    """The best mean over the folds that were finished; among equals the largest lambda."""
-    finished = ~np.isnan(scores)
-    complete = finished.sum(axis=1) == finished.sum(axis=1).max()
-    means = np.where(complete, np.where(finished, scores, 0.0).sum(axis=1) / np.maximum(finished.sum(axis=1), 1), -1.0)
-    return max(range(len(candidates)), key=lambda i: (round(float(means[i]), 12), candidates[i].params["lam"], -i))
+    """The best mean among those that did not fail in any fold that was scored; among equals the largest lambda."""
+    used = ~np.isnan(scores).all(axis=0)
+    scored = scores[:, used]
+    finished = (~np.isnan(scored)).sum(axis=1)
+    eligible = np.flatnonzero(finished == finished.max())
+    means = np.where(np.isnan(scored), 0.0, scored).sum(axis=1) / max(1, int(finished.max()))
+    return max(eligible.tolist(), key=lambda i: (round(float(means[i]), 12), candidates[i].params["lam"], -i))
 
 
 def _as_results(candidates: list[Candidate], scores: FloatArray) -> dict[str, Any]:

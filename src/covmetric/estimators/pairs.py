@@ -15,14 +15,14 @@ from covmetric._validation import FloatArray, IntArray, as_floats, first, genera
 from covmetric.constraints import LabelledPairs, bounded, get_bounds
 from covmetric.estimators._input import embedding_for
 from covmetric.estimators._learning import Recipe, learn_from, lesson
+from covmetric.estimators._mixin import Outcome
 from covmetric.estimators._progress import solving
 from covmetric.estimators._threshold import best_threshold, check_calibration
 from covmetric.estimators.cov_metric import chosen_solver
 from covmetric.metric import LearnedMetric
-from covmetric.solvers import SolveResult, Status
 
 
-class CovMetricPairs(BaseEstimator):  # type: ignore[misc]
+class CovMetricPairs(Outcome, BaseEstimator):  # type: ignore[misc]
     """Learn a distance from pairs of matrices, or vectors, that should be near (+1) or far (-1).
 
     The vocabulary is that of metric-learn's pair learners, which can be replaced by this class; with vectors it solves
@@ -33,7 +33,8 @@ class CovMetricPairs(BaseEstimator):  # type: ignore[misc]
     phi, slack, lam, bounds, scale, prior, solver, order, reg, tol, max_iter, random_state, n_jobs, verbose
         As in `CovMetric`.
     preprocessor : array, shape (l, n, n) or (l, d), callable or None, default=None
-        Where pairs are given as indices (K, 2): the examples, or a function that returns the examples of indices.
+        Where pairs are given as indices (K, 2): the examples, or a function that is called with the distinct indices
+        and returns their examples, in that order.
 
     Attributes
     ----------
@@ -122,16 +123,13 @@ class CovMetricPairs(BaseEstimator):  # type: ignore[misc]
                 self.max_iter, callback,
             )  # fmt: skip
             start = lesson(recipe, embedded, np.zeros(len(embedded), dtype=np.int64))
-            constraints = bounded(start.examples, LabelledPairs(index, similar), bounds, self.scale, weights)
+            constraints = bounded(
+                start.examples, LabelledPairs(index, similar), bounds, self.scale, weights, "the two of pairs[{k}]"
+            )
             known = learn_from(start, constraints, self.lam, generator(self.random_state))
-        self.metric_ = LearnedMetric(embedding, known.metric())
+        self._take(LearnedMetric(embedding, known.metric()), known)
         self.n_features_in_ = int(examples.shape[1])
         self.classes_ = np.array([-1, 1])
-        self.result_: SolveResult | None = known.result
-        self.scale_ = constraints.scale
-        self.status_ = Status.SOLVED if known.result is None else known.result.status
-        self.duality_gap_ = 0.0 if known.result is None else known.result.certificate.bound
-        self.n_iter_ = 0 if known.result is None else known.result.n_iter
         return self.calibrate_threshold(pairs, y, **calibration)
 
     @property
@@ -224,13 +222,22 @@ class CovMetricPairs(BaseEstimator):  # type: ignore[misc]
             return self._looked_up(array)
         if array.ndim not in (3, 4) or array.shape[1] != 2 or array.shape[0] == 0:
             raise ValueError(f"pairs must have shape (K, 2, n, n), or (K, 2, d) for vectors; got {array.shape}")
+        as_floats("pairs", array)  # NaN is found with its index into the pairs
         return array.reshape(-1, *array.shape[2:]), np.arange(2 * len(array)).reshape(-1, 2)
 
     def _looked_up(self, indices: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], IntArray]:
+        if len(indices) == 0:
+            raise ValueError("pairs is empty: at least one pair is needed")
         known, index = np.unique(indices, return_inverse=True)
         index = index.reshape(indices.shape)
         if callable(self.preprocessor):
-            return np.asarray(self.preprocessor(known)), index
+            found = np.asarray(self.preprocessor(known))
+            if found.ndim not in (2, 3) or len(found) != len(known):
+                raise ValueError(
+                    f"preprocessor must return one example for each of the {len(known)} indices that it is given; it "
+                    f"returned an array of shape {found.shape}"
+                )
+            return found, index
         examples = np.asarray(self.preprocessor)
         if not np.issubdtype(known.dtype, np.integer):
             raise ValueError(f"pairs must be integers (indices into preprocessor), got dtype {indices.dtype}")

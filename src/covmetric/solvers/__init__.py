@@ -45,6 +45,7 @@ __all__ = [
     "Status",
     "StepFailed",
     "StepStalled",
+    "get_solver",
     "solve",
     "solve_path",
 ]
@@ -172,8 +173,14 @@ def solve_path(
 
 
 def _choose(solver: str | Solver[Any], problem: MetricProblem) -> Solver[Any]:
+    chosen = get_solver(solver)
+    return SOLVERS[_fastest(problem)]() if chosen is None else chosen
+
+
+def get_solver(solver: str | Solver[Any]) -> Solver[Any] | None:
+    """The solver of that name, or the object itself; None for "auto"."""
     if isinstance(solver, str) and solver == "auto":
-        solver = _fastest(problem)
+        return None
     return resolve("solver", solver, SOLVERS, Solver, also="auto")
 
 

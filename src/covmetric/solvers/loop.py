@@ -137,6 +137,10 @@ class _Run(Generic[State]):
     def current(self, state: State) -> CertifiedPoint:
         """The current point with its certificate."""
         W, multipliers = self.solver.candidate(state)
+        # A copy, symmetric and finite, whatever the solver does with its own.
+        W = None if W is None else 0.5 * (W + W.T)
+        if multipliers is not None and not np.isfinite(multipliers).all():
+            multipliers = np.zeros(self.problem.n_pairs)
         try:
             return self.problem.certified_arrays(W, multipliers, self.record.tol)
         except ValueError:  # W is too ill-conditioned to be stored
