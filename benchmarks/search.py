@@ -84,9 +84,7 @@ def main() -> None:
     warnings.simplefilter("ignore", ConvergenceWarning)
     warnings.simplefilter("ignore", UserWarning)
     count = len(CovMetricCV()._candidates(np.zeros((2, 1, 1))))
-    print(
-        f"Seconds of the default grid of CovMetricCV ({count} candidates, 3 folds, the final solve; best of 3), and of"
-    )
+    print(f"Seconds of the default grid of CovMetricCV ({count} candidates, 3 folds, the final solve; best of 3), and")
     print("of the paper's text in NumPy to a relative gap of 1e-6, permuted / random order. One thread.\n")
     print(
         f"{'data':>18} {'l':>4} {'the grid':>8}  {'it chose':>12} {'literal, that problem':>24} {'CovMetric()':>14} "

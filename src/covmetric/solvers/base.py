@@ -24,8 +24,8 @@ class StepStalled(ArithmeticError):
 
 def is_degenerate(factor: FloatArray) -> bool:
     """Whether the entries of L L^T, L triangular, hold its smallest eigenvalues to less than two digits."""
-    extent = np.abs(factor.diagonal())
-    return bool(extent.min() ** 2 < 100.0 * _EPS * extent.max() ** 2)
+    extent = np.abs(factor.diagonal()).tolist()
+    return bool(min(extent) ** 2 < 100.0 * _EPS * max(extent) ** 2)
 
 
 class Solver(ABC, Generic[State]):

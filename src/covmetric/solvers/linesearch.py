@@ -16,7 +16,7 @@ _MAX_TRIES = 60
 _SHRINK = 0.8
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, eq=False)  # a frozen one takes microseconds to make, once per step
 class Ray:
     """P(W(t)) for W(t) = C (I + t Delta) C^T, t >= 0.
 

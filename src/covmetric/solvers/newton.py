@@ -21,7 +21,7 @@ _CERTIFY_AT_LEAST_EVERY = 8
 # The dual is looked at once the squared Newton decrement is below this: before, the gap is large anyway.
 _NEAR = 1.0
 # The dual of multipliers that had to be clipped takes a pass over the pairs: only where it may be good enough to stop.
-_CLOSE = 0.1
+_CLOSE = 0.01
 # Steps that stretch W by more than this are tried in the inverse of W, too.
 _LONG = 0.5
 # The path: stiffness per dimension to begin with, and the squared Newton decrement that counts as centred.
@@ -51,7 +51,7 @@ class NewtonState:
     steps_since_certificate: int = 0
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, eq=False)
 class _DualLook:
     """What a step knows of the dual: forces of the active pairs and their changes, and the step's own figures."""
 

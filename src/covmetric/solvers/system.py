@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.linalg import blas, lapack
@@ -20,7 +22,15 @@ _BLOCK_BYTES = 2**26
 _CG_USUAL_STEPS = 30
 
 
-@dataclass(frozen=True)
+@functools.cache
+def _kernels() -> Any:
+    """The compiled kernels: Numba takes a second to import, and an import within a step a few microseconds."""
+    from covmetric.solvers import _kernels as kernels
+
+    return kernels
+
+
+@dataclass(slots=True, eq=False)
 class ActiveTerms:
     """What the active pairs contribute to the gradient and the Hessian at W = C C^T.
 
@@ -48,8 +58,7 @@ class ActiveTerms:
 
     def half_vectors(self, out: FloatArray | None = None) -> Iterator[tuple[slice, FloatArray]]:
         """Chunks of the active pairs, as slices, with the half vectors of their B_k; parts of `out` where possible."""
-        from covmetric.solvers._kernels import half_grams  # Numba takes a second to import
-
+        half_grams = _kernels().half_grams
         sums, C = self.problem.sums, self.C
         outer = sums.outer()
         if outer is not None and is_multiple_of_identity(C):
@@ -189,11 +198,9 @@ def rates_along(sums: PairSums, E: FloatArray) -> FloatArray:
     count = len(sums.rows)
     if len(sums.pairs) < 2 * count or sums.outer() is not None:
         return sums.quadratic(E)
-    from covmetric.solvers._kernels import pair_products
-
     rows = sums.centred().reshape(-1, len(E))
     rates = np.empty(len(sums.pairs))
-    pair_products(rows.reshape(count, -1), (rows @ E).reshape(count, -1), sums.pairs, rates)
+    _kernels().pair_products(rows.reshape(count, -1), (rows @ E).reshape(count, -1), sums.pairs, rates)
     return rates
 
 
