@@ -269,8 +269,8 @@ def test_equal_dissimilar_examples_are_left_out(data):
 @pytest.mark.parametrize(
     ("mess", "message"),
     [
-        (lambda p, y: (p, y[:-1]), "y must have one label per pair"),
-        (lambda p, y: (p, np.where(y > 0, 1, 0)), r"y\[\d+\] is 0.0: every label must be \+1 .near. or -1 .far."),
+        (lambda p, y: (p, y[:-1]), "y must have one entry per pair"),
+        (lambda p, y: (p, np.where(y > 0, 1, 0)), r"y\[\d+\] is 0.0: every entry must be \+1 .near. or -1 .far."),
         (lambda p, y: (p[:, :1], y), r"pairs must have shape \(K, 2, n, n\), or \(K, 2, d\)"),
         (lambda p, y: (p[:0], y[:0]), r"pairs must have shape"),
         (lambda p, y: (p * np.nan, y), r"pairs\[0, 0, 0.*\] is nan: NaN and infinity"),

@@ -82,6 +82,18 @@ def positive_vector(name: str, value: Any, size: int) -> FloatArray:
     return array
 
 
+def signs(name: str, value: Any, size: int) -> FloatArray:
+    """`value`, a vector of `size` entries +1 or -1, as floats."""
+    array = as_floats(name, value)
+    if array.shape != (size,):
+        raise ValueError(f"{name} must have one entry per pair, shape ({size},); got {array.shape}")
+    wrong = np.abs(array) != 1.0
+    if wrong.any():
+        where = first(wrong)
+        raise ValueError(f"{name}{where} is {array[tuple(where)]}: every entry must be +1 (near) or -1 (far)")
+    return array
+
+
 def symmetric(name: str, value: FloatArray, rtol: float = 1e-8) -> FloatArray:
     """Square matrices (..., n, n), symmetric relative to their own largest entry, made exactly so."""
     if value.ndim < 2 or value.shape[-1] != value.shape[-2] or value.shape[-1] == 0:

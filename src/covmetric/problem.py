@@ -15,6 +15,7 @@ from covmetric._validation import (
     first,
     positive_vector,
     read_only,
+    signs,
     symmetric,
 )
 from covmetric.certificate import Certificate
@@ -126,7 +127,7 @@ class MetricProblem:
         self.slack = get_slack(slack)
         self.sums = sums
         self.pairs: IntArray = sums.pairs
-        self.similar: FloatArray = read_only(_check_similar(similar, K))
+        self.similar: FloatArray = read_only(signs("similar", similar, K))
         self.bounds: FloatArray = read_only(positive_vector("bounds", bounds, K))
         self.weights: FloatArray = read_only(positive_vector("weights", weights, K))
         terms = PairTerms(self.sums, self.similar, self.bounds, self.weights, self.slack)
@@ -174,7 +175,7 @@ class MetricProblem:
                 raise ValueError("with new pairs, bounds and weights of all pairs have to be given")
             added = _check_pairs(pairs, len(self.sums.rows))
             all_pairs = np.concatenate([all_pairs, added])
-            all_similar = np.concatenate([all_similar, _check_similar(similar, len(added))])
+            all_similar = np.concatenate([all_similar, signs("similar", similar, len(added))])
         if len(all_pairs) == 0:
             raise ValueError("no pairs are left: at least one pair is needed")
         problem = MetricProblem.__new__(type(self))
@@ -375,14 +376,3 @@ def _check_pairs(pairs: Any, n_examples: int) -> IntArray:
         where = first(outside)
         raise ValueError(f"pairs{where} is {array[tuple(where)]}: it must be in 0..{n_examples - 1}")
     return np.array(array, dtype=np.int64, order="C")
-
-
-def _check_similar(similar: Any, size: int) -> FloatArray:
-    array = as_floats("similar", similar)
-    if array.shape != (size,):
-        raise ValueError(f"similar must have one entry per pair, shape ({size},); got {array.shape}")
-    wrong = np.abs(array) != 1.0
-    if wrong.any():
-        where = first(wrong)
-        raise ValueError(f"similar{where} is {array[tuple(where)]}: every entry must be +1 (near) or -1 (far)")
-    return array

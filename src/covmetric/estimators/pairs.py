@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.metrics import roc_auc_score
 from sklearn.utils.validation import check_is_fitted
 
-from covmetric._validation import FloatArray, IntArray, as_floats, first, generator, is_number, positive_vector
+from covmetric._validation import FloatArray, IntArray, as_floats, first, generator, is_number, positive_vector, signs
 from covmetric.constraints import LabelledPairs, bounded, get_bounds
 from covmetric.estimators._input import embedding_for
 from covmetric.estimators._learning import Recipe, learn_from, lesson
@@ -112,7 +112,7 @@ class CovMetricPairs(Outcome, BaseEstimator):  # type: ignore[misc]
         calibration = {} if calibration_params is None else dict(calibration_params)
         check_calibration(**{"strategy": "accuracy", "min_rate": None, "beta": 1.0, **calibration})
         examples, index = self._examples(pairs)
-        similar = _check_labels(y, len(index))
+        similar = signs("y", y, len(index))
         weights = None if pair_weights is None else positive_vector("pair_weights", pair_weights, len(index))
         embedding = embedding_for(self.phi, examples, self.reg)
         embedded = embedding.fit_transform(examples, n_jobs=self.n_jobs)
@@ -177,7 +177,7 @@ class CovMetricPairs(Outcome, BaseEstimator):  # type: ignore[misc]
     def score(self, pairs: Any, y: Any) -> float:
         """The area under the ROC curve of `decision_function`."""
         scores = self.decision_function(pairs)
-        return float(roc_auc_score(_check_labels(y, len(scores)), scores))
+        return float(roc_auc_score(signs("y", y, len(scores)), scores))
 
     def set_threshold(self, threshold: float) -> Self:
         """Set `threshold_`, a distance."""
@@ -207,7 +207,7 @@ class CovMetricPairs(Outcome, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         distances = self.pair_distance(pairs_valid)
-        self.threshold_ = best_threshold(distances, _check_labels(y_valid, len(distances)), strategy, min_rate, beta)
+        self.threshold_ = best_threshold(distances, signs("y_valid", y_valid, len(distances)), strategy, min_rate, beta)
         return self
 
     def _examples(self, pairs: Any) -> tuple[npt.NDArray[Any], IntArray]:
@@ -246,14 +246,3 @@ class CovMetricPairs(Outcome, BaseEstimator):  # type: ignore[misc]
             where = first(outside)
             raise ValueError(f"pairs{where} is {indices[tuple(where)]}: it must be in 0..{len(examples) - 1}")
         return examples[known], index
-
-
-def _check_labels(y: Any, count: int) -> FloatArray:
-    labels = as_floats("y", y)
-    if labels.shape != (count,):
-        raise ValueError(f"y must have one label per pair, shape ({count},); got {labels.shape}")
-    wrong = np.abs(labels) != 1.0
-    if wrong.any():
-        where = first(wrong)
-        raise ValueError(f"y{where} is {labels[tuple(where)]}: every label must be +1 (near) or -1 (far)")
-    return labels
