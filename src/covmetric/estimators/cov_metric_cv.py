@@ -19,9 +19,13 @@ from covmetric.estimators._rules import check_n_neighbors, get_rule
 from covmetric.estimators._search import INTERRUPTED, Candidate, Split, scores_of, splits_for
 from covmetric.estimators.cov_metric import CovMetric
 from covmetric.metric import LearnedMetric
-from covmetric.solvers import SolveResult, Status
 
 _PHIS = ("log", DEFAULT_PHI, "sqrt", "chol")
+
+
+def _of_best(name: str, doc: str) -> Any:
+    """A fitted attribute of the chosen estimator."""
+    return property(lambda self: getattr(self.best_estimator_, name), doc=doc)
 
 
 class CovMetricCV(MetricMixin):
@@ -119,35 +123,12 @@ class CovMetricCV(MetricMixin):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    @property
-    def metric_(self) -> LearnedMetric:  # type: ignore[override]
-        """The learned metric."""
-        return self.best_estimator_.metric_
-
-    @property
-    def result_(self) -> SolveResult | None:
-        """The solve on all the examples."""
-        return self.best_estimator_.result_
-
-    @property
-    def status_(self) -> Status:
-        """How that solve ended."""
-        return self.best_estimator_.status_
-
-    @property
-    def duality_gap_(self) -> float:
-        """Its certified gap."""
-        return self.best_estimator_.duality_gap_
-
-    @property
-    def n_iter_(self) -> int:
-        """Its iterations; 0 where W = I was the best choice."""
-        return self.best_estimator_.n_iter_
-
-    @property
-    def scale_(self) -> float:
-        """Its scale."""
-        return self.best_estimator_.scale_
+    metric_ = _of_best("metric_", "The learned metric.")
+    result_ = _of_best("result_", "The solve on all the examples.")
+    status_ = _of_best("status_", "How that solve ended.")
+    duality_gap_ = _of_best("duality_gap_", "Its certified gap.")
+    n_iter_ = _of_best("n_iter_", "Its iterations; 0 where W = I was the best choice.")
+    scale_ = _of_best("scale_", "Its scale.")
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Choose and learn.
