@@ -26,11 +26,8 @@ from covmetric.solvers import ONE_THREAD_BELOW, Status
 INTERRUPTED = "Ctrl-C"
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """Settings of a CovMetric."""
-
-    params: dict[str, Any]
+#: Settings of a CovMetric.
+Candidate = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -122,13 +119,13 @@ def scores_of(
         with warnings.catch_warnings(), threadpool_limits(1 if X.shape[1] < ONE_THREAD_BELOW else None):
             warnings.simplefilter("ignore", UserWarning)
             warnings.simplefilter("ignore", ConvergenceWarning)  # a score needs no proof; the final solve warns
-            embedding = embedding_for(candidates[0].params["phi"], X, template.reg)
+            embedding = embedding_for(candidates[0]["phi"], X, template.reg)
             train = embedding.fit_transform(X[split.train])
             test = train if split.groups is not None else embedding.transform(X[split.test])
             for indices in _paths(candidates):
-                learner = clone(template).set_params(**candidates[indices[0]].params)
+                learner = clone(template).set_params(**candidates[indices[0]])
                 start = lesson(learner._recipe(), train, codes[split.train])
-                known = learn(start, [candidates[i].params["lam"] for i in indices], rng)
+                known = learn(start, [candidates[i]["lam"] for i in indices], rng)
                 if len(known) < len(indices) or any(map(_interrupted, known)):
                     raise KeyboardInterrupt
                 for i, one in zip(indices, known, strict=True):
@@ -149,7 +146,7 @@ def _paths(candidates: list[Candidate]) -> list[list[int]]:
     """The indices of candidates that differ in lambda only."""
     paths: dict[tuple[int, ...], list[int]] = {}
     for index, candidate in enumerate(candidates):
-        key = tuple(id(value) for name, value in candidate.params.items() if name != "lam")
+        key = tuple(id(value) for name, value in candidate.items() if name != "lam")
         paths.setdefault(key, []).append(index)
     return list(paths.values())
 

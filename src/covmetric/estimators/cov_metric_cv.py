@@ -164,7 +164,7 @@ class CovMetricCV(MetricMixin):
         self.cv_results_ = _as_results(candidates, scores)
         best = _choose(candidates, scores)
         self.best_index_ = best
-        self.best_params_ = candidates[best].params
+        self.best_params_ = candidates[best]
         self.best_score_ = float(self.cv_results_["mean_test_score"][best])
         self.classes_ = classes
         self.best_estimator_ = self._learner(self.tol, random_state=seed, **self.best_params_)
@@ -192,12 +192,12 @@ class CovMetricCV(MetricMixin):
             check_lam(lam)
         for phi in phis:
             embedding_for(phi, X, self.reg)  # refuses unknown names before anything is solved
-            found.append(Candidate({"phi": phi, "lam": np.inf}))
+            found.append({"phi": phi, "lam": np.inf})
             for pairs in _several(self.pairs):
                 for slack in _several(self.slack):
                     check_recipe(self._learner(self.tol, pairs=pairs, slack=slack)._recipe())
                     path = [lam for lam in sorted(set(lambdas), reverse=True) if lam != np.inf]
-                    found += [Candidate({"phi": phi, "pairs": pairs, "slack": slack, "lam": lam}) for lam in path]
+                    found += [{"phi": phi, "pairs": pairs, "slack": slack, "lam": lam} for lam in path]
         return found
 
     def _search(
@@ -207,7 +207,7 @@ class CovMetricCV(MetricMixin):
         scores = np.full((len(candidates), len(splits)), np.nan)
         by_phi: dict[int, list[int]] = {}
         for index, candidate in enumerate(candidates):
-            by_phi.setdefault(id(candidate.params["phi"]), []).append(index)
+            by_phi.setdefault(id(candidate["phi"]), []).append(index)
         # Fold by fold, so that a search that was cut short has seen all candidates on the same folds.
         tasks = [(fold, indices) for fold in range(len(splits)) for indices in by_phi.values()]
         template = self._learner(self.search_tol)
@@ -234,7 +234,7 @@ class CovMetricCV(MetricMixin):
                 break
             done += 1
             if failure:
-                failures.append(f"phi {candidates[indices[0]].params['phi']!r}: {failure}")
+                failures.append(f"phi {candidates[indices[0]]['phi']!r}: {failure}")
         if cut is not None:
             complete = done // len(by_phi)
             if complete:  # compare all candidates on the same folds
@@ -247,7 +247,7 @@ class CovMetricCV(MetricMixin):
         """Raise where nothing was learned at all; warn where some candidates failed."""
         if not failures:
             return
-        learned = np.array([candidate.params["lam"] != np.inf for candidate in candidates])
+        learned = np.array([candidate["lam"] != np.inf for candidate in candidates])
         if np.isnan(scores).all() or (learned.any() and np.isnan(scores[learned]).all()):
             raise ValueError(failures[0])
         warnings.warn(f"some candidates failed and were left out: {failures[0]}", UserWarning, stacklevel=5)
@@ -274,14 +274,14 @@ def _choose(candidates: list[Candidate], scores: FloatArray) -> int:
     finished = (~np.isnan(scored)).sum(axis=1)
     eligible = np.flatnonzero(finished == finished.max())
     means = np.where(np.isnan(scored), 0.0, scored).sum(axis=1) / max(1, int(finished.max()))
-    return max(eligible.tolist(), key=lambda i: (round(float(means[i]), 12), candidates[i].params["lam"], -i))
+    return max(eligible.tolist(), key=lambda i: (round(float(means[i]), 12), candidates[i]["lam"], -i))
 
 
 def _as_results(candidates: list[Candidate], scores: FloatArray) -> dict[str, Any]:
-    results: dict[str, Any] = {"params": [candidate.params for candidate in candidates]}
+    results: dict[str, Any] = {"params": list(candidates)}
     for name in ("phi", "pairs", "slack", "lam"):
         values = np.empty(len(candidates), dtype=object)
-        values[:] = [candidate.params.get(name) for candidate in candidates]
+        values[:] = [candidate.get(name) for candidate in candidates]
         results[f"param_{name}"] = values
     for fold, column in enumerate(scores.T):
         results[f"split{fold}_test_score"] = column
