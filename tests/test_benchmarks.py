@@ -76,8 +76,8 @@ def test_recognition_says_what_is_missing(monkeypatch, tmp_path):
 
 def test_search_beside_a_literal_solve(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(problems, "_DATA", tmp_path / "nowhere")
-    name, X, y = next(search.data())
-    search.row(name, X[:40], y[:40])
+    name, X, y = next(search.data(0))
+    search.row(name, X[:40], y[:40], 0, (1e-2,))
     assert name in capsys.readouterr().out
 
 
