@@ -18,6 +18,12 @@ def spd(count, n, seed=0, scale=1.0):
     return scale * A @ np.swapaxes(A, 1, 2) / (2 * n)
 
 
+def hermitian(count, n, seed=0):
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((count, n, 2 * n)) + 1j * rng.standard_normal((count, n, 2 * n))
+    return A @ np.swapaxes(A.conj(), 1, 2) / (2 * n)
+
+
 @pytest.fixture(params=MATRIX_PHIS)
 def phi(request):
     return get_embedding(request.param)
@@ -80,8 +86,6 @@ def test_bad_entries(phi, mess, message):
 def test_wrong_shapes(phi):
     with pytest.raises(ValueError, match=r"X must hold square matrices.*got \(3, 4\)"):
         phi.fit(np.ones((3, 4)))
-    with pytest.raises(ValueError, match="X must be real"):
-        phi.fit(spd(2, 3) + 0j)
     with pytest.raises(ValueError, match="array of numbers"):
         phi.fit([["a", "b"], ["c", "d"]])
     with pytest.raises(ValueError, match=r"shape \(3, 3\), but the embedding was fitted on \(4, 4\)"):
@@ -188,6 +192,68 @@ def test_roots_and_factors_give_the_matrix_back():
     np.testing.assert_array_equal(L, np.tril(L))
     R = get_embedding("sqrt").fit_transform(X)
     np.testing.assert_allclose(R @ R, X, rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize("reg", [0.0, 0.1])
+def test_inverse_transform(phi, reg):
+    phi.reg = reg
+    X = spd(5, 4, scale=1e-3)
+    E = phi.fit_transform(X)
+    np.testing.assert_allclose(phi.inverse_transform(E), X, rtol=1e-10, atol=1e-14)
+    np.testing.assert_allclose(phi.inverse_transform(E[1]), X[1], rtol=1e-10, atol=1e-14)
+    # The mean of embedded matrices is the embedding of a matrix: class means live among the matrices.
+    mean = E.mean(axis=0)
+    np.testing.assert_allclose(phi.transform(phi.inverse_transform(mean)), mean, rtol=1e-9, atol=1e-12)
+    with pytest.raises(ValueError, match=r"embedded must have shape"):
+        phi.inverse_transform(np.ones((2, 7, 3)))
+
+
+def test_inverse_of_what_no_matrix_maps_to():
+    with pytest.raises(ValueError, match="is not a power of any matrix: its smallest eigenvalue is -1"):
+        get_embedding("sqrt").fit(spd(2, 2)).inverse_transform(np.diag([-1.0, 1.0]))
+
+
+def test_hermitian_matrices_keep_their_distances(phi):
+    """Against pyRiemann's own functions of Hermitian matrices."""
+    from pyriemann.geometry.base import logm, sqrtm
+    from pyriemann.geometry.mean import mean_logeuclid
+
+    X = hermitian(6, 3)
+    E = phi.fit_transform(X)
+    assert E.dtype == np.float64 and phi.complex_
+    assert E.shape == (6, *((9, 1) if phi.name == "veclog" else (6, 6)))
+    roots = np.linalg.inv(sqrtm(mean_logeuclid(X)))
+    direct = {
+        "id": X,
+        "log": logm(X),
+        "veclog": logm(X),
+        "relog": logm(roots @ X @ roots),
+        "sqrt": sqrtm(X),
+        "power": sqrtm(X),
+        "chol": np.linalg.cholesky(X),
+    }[phi.name]
+    expected = (np.abs(direct[:, None] - direct[None]) ** 2).sum(axis=(2, 3))
+    np.testing.assert_allclose(((E[:, None] - E[None]) ** 2).sum(axis=(2, 3)), expected, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(phi.inverse_transform(E), X, rtol=1e-10, atol=1e-13)
+
+
+def test_hermitian_matrices_that_are_real(phi):
+    """The same distances as without an imaginary part; real matrices are taken where complex ones were fitted."""
+    X = spd(4, 3)
+    real, both = phi.fit_transform(X), get_embedding(phi.name).fit_transform(X + 0j)
+    expected = ((real[:, None] - real[None]) ** 2).sum(axis=(2, 3))
+    np.testing.assert_allclose(((both[:, None] - both[None]) ** 2).sum(axis=(2, 3)), expected, rtol=1e-10, atol=1e-12)
+    np.testing.assert_array_equal(get_embedding(phi.name).fit(X + 0j).transform(X), both)
+    with pytest.raises(ValueError, match=r"X is complex .complex128., but the embedding was fitted on real matrices"):
+        phi.transform(X + 0j)
+
+
+def test_complex_matrices_that_are_not_hermitian(phi):
+    X = hermitian(3, 4)
+    X[1, 0, 1] = X[1, 1, 0]
+    with pytest.raises(ValueError, match=r"X\[1\] is not Hermitian: it differs from its conjugate transpose"):
+        phi.fit(X)
+    phi.fit(hermitian(3, 4).astype(np.complex64))
 
 
 def test_power_zero_is_refused():

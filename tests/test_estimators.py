@@ -199,7 +199,7 @@ def test_input_of_many_kinds(estimator, data):
         (lambda X, y: (X, 0 * y), r"y has only one class, (np.int64\()?0"),
         (lambda X, y: (X, y[:-1]), r"inconsistent numbers of samples"),
         (lambda X, y: (X, y + 0.5), r"Unknown label type"),
-        (lambda X, y: (X + 0j, y), r"Complex data not supported"),
+        (lambda X, y: (X + 1j, y), r"X\[0\] is not Hermitian"),
         (lambda X, y: (X[:1], y[:1]), r"minimum of 2 is required"),
         (lambda X, _: (X, None), r"requires y to be passed"),
     ],

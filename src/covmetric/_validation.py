@@ -10,6 +10,8 @@ import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+#: Matrices of float64, or of complex128 where they are Hermitian.
+Matrices = npt.NDArray[Any]
 
 
 def is_number(value: Any) -> bool:
@@ -42,24 +44,40 @@ def generator(random_state: Any) -> np.random.Generator:
 
 def as_floats(name: str, value: Any) -> FloatArray:
     """A C-contiguous float64 copy of `value`, with finite entries."""
+    array = _as_array(name, value)
+    if np.iscomplexobj(array):
+        raise ValueError(f"{name} must be real, got {array.dtype}")
+    floats: FloatArray = _finite_copy(name, array, np.float64)
+    return floats
+
+
+def as_numbers(name: str, value: Any) -> Matrices:
+    """A C-contiguous copy of `value` with finite entries: complex128 where it is complex, else float64."""
+    array = _as_array(name, value)
+    return _finite_copy(name, array, np.complex128 if np.iscomplexobj(array) else np.float64)
+
+
+def _as_array(name: str, value: Any) -> npt.NDArray[Any]:
     try:
         array = np.asarray(value)
     except ValueError as error:
         raise ValueError(f"{name} must be an array of numbers, all of one shape: {error}") from None
-    if np.iscomplexobj(array):
-        raise ValueError(f"{name} must be real, got {array.dtype}")
-    if value is None or array.dtype.kind not in "iufO":
+    if value is None or array.dtype.kind not in "iufcO":
         raise ValueError(f"{name} must be an array of numbers, got {'None' if value is None else array.dtype}")
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         raise ValueError(f"{name} has masked entries; fill them or leave them out")
+    return array
+
+
+def _finite_copy(name: str, array: npt.NDArray[Any], dtype: Any) -> npt.NDArray[Any]:
     try:
-        floats = np.array(array, dtype=np.float64, order="C")
+        numbers = np.array(array, dtype=dtype, order="C")
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be an array of numbers, got dtype {array.dtype}") from None
-    if not np.isfinite(floats).all():
-        where = first(~np.isfinite(floats))
-        raise ValueError(f"{name}{where or ''} is {floats[tuple(where)]}: NaN and infinity are not allowed")
-    return floats
+    if not np.isfinite(numbers).all():
+        where = first(~np.isfinite(numbers))
+        raise ValueError(f"{name}{where or ''} is {numbers[tuple(where)]}: NaN and infinity are not allowed")
+    return numbers
 
 
 def first(mask: npt.NDArray[np.bool_]) -> list[int]:
@@ -94,18 +112,30 @@ def signs(name: str, value: Any, size: int) -> FloatArray:
     return array
 
 
-def symmetric(name: str, value: FloatArray, rtol: float = 1e-8) -> FloatArray:
-    """Square matrices (..., n, n), symmetric relative to their own largest entry, made exactly so."""
+def symmetric(name: str, value: Matrices, rtol: float = 1e-8) -> Matrices:
+    """Square matrices (..., n, n), symmetric or Hermitian relative to their own largest entry, made exactly so."""
     if value.ndim < 2 or value.shape[-1] != value.shape[-2] or value.shape[-1] == 0:
         raise ValueError(f"{name} must hold square matrices, shape (..., n, n) with n >= 1; got {value.shape}")
-    transposed = np.swapaxes(value, -1, -2)
+    transposed = np.swapaxes(value.conj(), -1, -2)
     difference = np.abs(value - transposed).max(axis=(-2, -1))
     bad = difference > rtol * np.abs(value).max(axis=(-2, -1))
     if bad.any():
         where = first(bad) if value.ndim > 2 else ""
         worst = float(np.max(difference[bad]))
-        raise ValueError(f"{name}{where} is not symmetric: it differs from its transpose by up to {worst:.3g}")
+        kind, other = ("Hermitian", "conjugate transpose") if np.iscomplexobj(value) else ("symmetric", "transpose")
+        raise ValueError(f"{name}{where} is not {kind}: it differs from its {other} by up to {worst:.3g}")
     return 0.5 * (value + transposed)
+
+
+def precision_of(dtype: np.dtype[Any]) -> float:
+    """The unit of rounding that numbers of this type were computed with: that of float64, or of a coarser type."""
+    coarse = dtype in (np.float32, np.float16, np.complex64)
+    return float(np.finfo(dtype if coarse else np.float64).eps)
+
+
+def symmetry_tolerance(eps: float) -> float:
+    """How far, relatively, matrices computed with this unit of rounding may be from symmetric."""
+    return 100.0 * eps if eps > 1e-10 else 1e-8
 
 
 def read_only(array: npt.NDArray[Any]) -> Any:

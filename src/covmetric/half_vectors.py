@@ -33,12 +33,12 @@ class HalfVectors:
         return packed
 
     def unpack(self, vector: FloatArray) -> FloatArray:
-        """The symmetric matrix of a vector."""
-        matrix = np.empty(self.n * self.n)
+        """The symmetric matrices, shape (..., n, n), of vectors, shape (..., p)."""
+        matrices = np.empty((*vector.shape[:-1], self.n * self.n))
         entries = vector / self._scale
-        matrix[self._flat] = entries
-        matrix[self._flat_transposed] = entries
-        return matrix.reshape(self.n, self.n)
+        matrices[..., self._flat] = entries
+        matrices[..., self._flat_transposed] = entries
+        return matrices.reshape(*vector.shape[:-1], self.n, self.n)
 
 
 @functools.lru_cache(maxsize=16)

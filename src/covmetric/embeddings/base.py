@@ -7,7 +7,17 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from covmetric._validation import FloatArray, as_floats, first, is_number, symmetric
+from covmetric._validation import (
+    FloatArray,
+    Matrices,
+    as_floats,
+    as_numbers,
+    first,
+    is_number,
+    precision_of,
+    symmetric,
+    symmetry_tolerance,
+)
 
 # Matrices that a thread maps at a time.
 _PER_JOB = 64
@@ -18,6 +28,10 @@ class Embedding(ABC):
 
     `fit` checks the training matrices and learns what the embedding needs of them; `transform` maps any matrices of the
     same size. All work is batched over the leading axes, in float64; the input is never changed.
+
+    Hermitian matrices (complex: cross-spectra, polarimetric radar) are mapped as complex matrices, and the result
+    Phi = A + iB is handed on as the real matrix [[A, -B], [B, A]] / sqrt(2), shape (..., 2n, 2n). This keeps products,
+    logarithms and distances, so that all that follows is real; the learned W is then the real form of a Hermitian one.
 
     Parameters
     ----------
@@ -38,11 +52,12 @@ class Embedding(ABC):
 
     def transform(self, X: Any, n_jobs: int | None = None) -> FloatArray:
         """The embedded matrices, shape (..., n, m); `n_jobs` threads share the work, with the same result."""
-        if not hasattr(self, "shape_in_"):
-            from sklearn.exceptions import NotFittedError  # scikit-learn takes a second to import
-
-            raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit first")
+        self._require_fitted()
         matrices, eps = self._check(X)
+        if np.iscomplexobj(matrices) and not self.complex_:
+            raise ValueError(f"X is complex ({matrices.dtype}), but the embedding was fitted on real matrices")
+        if self.complex_:
+            matrices = matrices.astype(np.complex128, copy=False)
         shape = self._core_shape(matrices)
         if shape != self.shape_in_:
             raise ValueError(f"X holds examples of shape {shape}, but the embedding was fitted on {self.shape_in_}")
@@ -52,6 +67,29 @@ class Embedding(ABC):
         """`fit`, then `transform`, on the same matrices."""
         return self._fit_transform(X, n_jobs)
 
+    def inverse_transform(self, embedded: Any) -> Matrices:
+        """The matrices (..., n, n) that `transform` maps to `embedded`, shape (..., n, m).
+
+        Means of embedded matrices have such a matrix, too. `reg` is undone: where it mattered, the matrix may be
+        singular, and less.
+        """
+        self._require_fitted()
+        values = as_floats("embedded", embedded)
+        if values.shape[-2:] != self.shape_out_:
+            raise ValueError(f"embedded must have shape (..., {self.shape_out_}), got {values.shape}")
+        matrices = self._inverse(values)
+        if self.reg > 0.0:
+            n = matrices.shape[-1]
+            mean = np.trace(matrices, axis1=-2, axis2=-1) / n / (1.0 + self.reg)
+            matrices = matrices - self.reg * mean[..., None, None] * np.eye(n)
+        return matrices
+
+    def _require_fitted(self) -> None:
+        if not hasattr(self, "shape_in_"):
+            from sklearn.exceptions import NotFittedError  # scikit-learn takes a second to import
+
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit first")
+
     def __repr__(self) -> str:
         settings = {k: v for k, v in vars(self).items() if not (k.startswith("_") or k.endswith("_"))}
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in settings.items())})"
@@ -59,23 +97,24 @@ class Embedding(ABC):
     def _fit_transform(self, X: Any, n_jobs: int | None = None) -> FloatArray:
         matrices, eps = self._check(X)
         self._fit(matrices, eps)
+        self.complex_ = bool(np.iscomplexobj(matrices))
         embedded = self._finite(self._shared(matrices, eps, n_jobs))
         self.shape_in_ = self._core_shape(matrices)
         self.shape_out_ = (int(embedded.shape[-2]), int(embedded.shape[-1]))
         return embedded
 
-    def _shared(self, X: FloatArray, eps: float, n_jobs: int | None) -> FloatArray:
-        """`_transform` of checked matrices, by several threads: each matrix is mapped on its own, so the bits agree."""
+    def _shared(self, X: Matrices, eps: float, n_jobs: int | None) -> FloatArray:
+        """Phi of checked matrices, by several threads: each matrix is mapped on its own, so the bits agree."""
         if n_jobs in (None, 1) or X.ndim != 3 or len(X) < 2 * _PER_JOB:
-            return self._transform(X, eps)
+            return as_real(self._transform(X, eps))
         from joblib import Parallel, delayed
 
         parts = np.array_split(X, -(-len(X) // _PER_JOB))
         try:
             work = (delayed(self._transform)(part, eps) for part in parts)
-            return np.concatenate(Parallel(n_jobs, prefer="threads")(work))
+            return as_real(np.concatenate(Parallel(n_jobs, prefer="threads")(work)))
         except ValueError:
-            return self._transform(X, eps)  # the same error, with the index into the whole of X
+            return as_real(self._transform(X, eps))  # the same error, with the index into the whole of X
 
     def _finite(self, embedded: FloatArray) -> FloatArray:
         if not np.isfinite(embedded).all():
@@ -83,34 +122,35 @@ class Embedding(ABC):
             raise ValueError(f"{self.name!r} of X{where or ''} overflows: rescale the matrices")
         return embedded
 
-    def _core_shape(self, X: FloatArray) -> tuple[int, ...]:
+    def _core_shape(self, X: Matrices) -> tuple[int, ...]:
         """The shape of one example."""
         return X.shape[-2:]
 
-    def _check(self, X: Any) -> tuple[FloatArray, float]:
-        """X as symmetric float64 matrices, regularised, and the precision that they were computed in."""
+    def _check(self, X: Any) -> tuple[Matrices, float]:
+        """X as symmetric or Hermitian matrices, regularised, and the precision that they were computed in."""
         reg = self.reg
         if not (is_number(reg) and reg >= 0):
             raise ValueError(f"reg must be a number >= 0, got {reg!r}")
-        values = as_floats("X", X)
-        dtype = np.asarray(X).dtype
-        single = dtype in (np.float32, np.float16)
-        eps = float(np.finfo(dtype if single else np.float64).eps)
-        # Entries computed in single precision are symmetric to single precision only.
-        matrices = symmetric("X", values, rtol=100.0 * eps if single else 1e-8)
+        values = as_numbers("X", X)
+        eps = precision_of(np.asarray(X).dtype)
+        matrices = symmetric("X", values, rtol=symmetry_tolerance(eps))
         if reg > 0.0:
             mean = np.trace(matrices, axis1=-2, axis2=-1) / matrices.shape[-1]
             matrices = matrices + reg * mean[..., None, None] * np.eye(matrices.shape[-1])
         return matrices, eps
 
-    def _fit(self, X: FloatArray, eps: float) -> None:  # noqa: B027 (optional)
+    def _fit(self, X: Matrices, eps: float) -> None:  # noqa: B027 (optional)
         """Learn from checked matrices, of precision eps; most embeddings have nothing to learn."""
 
     @abstractmethod
-    def _transform(self, X: FloatArray, eps: float) -> FloatArray:
+    def _transform(self, X: Matrices, eps: float) -> Matrices:
         """Phi of checked matrices, of precision eps. Must not change the object: threads share it."""
 
-    def _refuse(self, X: FloatArray, bad: Any, needs: str, eps: float) -> None:
+    @abstractmethod
+    def _inverse(self, embedded: FloatArray) -> Matrices:
+        """The matrices, regularised, whose Phi is `embedded`; see `as_complex`."""
+
+    def _refuse(self, X: Matrices, bad: Any, needs: str, eps: float) -> None:
         """Raise for the first bad matrix, with its smallest eigenvalue and the remedy."""
         where = first(bad) if bad.ndim else []
         eigenvalues = np.linalg.eigvalsh(X[tuple(where)])
@@ -128,7 +168,24 @@ def definite(eigenvalues: FloatArray, eps: float) -> Any:
     return eigenvalues[..., 0] > n * eps * eigenvalues[..., -1]
 
 
-def from_spectrum(eigenvalues: FloatArray, vectors: FloatArray) -> FloatArray:
-    """V diag(values) V^T, exactly symmetric."""
-    product = (vectors * eigenvalues[..., None, :]) @ np.swapaxes(vectors, -1, -2)
-    return 0.5 * (product + np.swapaxes(product, -1, -2))
+def from_spectrum(eigenvalues: FloatArray, vectors: Matrices) -> Matrices:
+    """V diag(values) V^H, exactly symmetric or Hermitian."""
+    product = (vectors * eigenvalues[..., None, :]) @ np.swapaxes(vectors.conj(), -1, -2)
+    return 0.5 * (product + np.swapaxes(product.conj(), -1, -2))
+
+
+def as_real(embedded: Matrices) -> FloatArray:
+    """A + iB as the real matrix [[A, -B], [B, A]] / sqrt(2), of the same norm; what is real already stays."""
+    if not np.iscomplexobj(embedded):
+        return embedded
+    real, imaginary = embedded.real, embedded.imag
+    upper, lower = np.concatenate([real, -imaginary], axis=-1), np.concatenate([imaginary, real], axis=-1)
+    return np.asarray(np.concatenate([upper, lower], axis=-2) / np.sqrt(2.0))
+
+
+def as_complex(embedded: FloatArray) -> Matrices:
+    """The complex matrices that `as_real` makes real."""
+    n, m = embedded.shape[-2] // 2, embedded.shape[-1] // 2
+    real = embedded[..., :n, :m] + embedded[..., n:, m:]
+    imaginary = embedded[..., n:, :m] - embedded[..., :n, m:]
+    return np.asarray((real + 1j * imaginary) / np.sqrt(2.0))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from covmetric._validation import FloatArray
-from covmetric.embeddings.base import Embedding, definite
+from covmetric._validation import FloatArray, Matrices
+from covmetric.embeddings.base import Embedding, as_complex, definite
 
 
 class Cholesky(Embedding):
@@ -21,8 +21,13 @@ class Cholesky(Embedding):
 
     name = "chol"
 
-    def _transform(self, X: FloatArray, eps: float) -> FloatArray:
+    def _transform(self, X: Matrices, eps: float) -> Matrices:
         good = definite(np.asarray(np.linalg.eigvalsh(X), dtype=np.float64), eps)
         if not good.all():
             self._refuse(X, ~good, "positive definite", eps)
-        return np.asarray(np.linalg.cholesky(X), dtype=np.float64)
+        return np.asarray(np.linalg.cholesky(X))
+
+    def _inverse(self, embedded: FloatArray) -> Matrices:
+        factors = as_complex(embedded) if self.complex_ else embedded
+        product = factors @ np.swapaxes(factors.conj(), -1, -2)
+        return np.asarray(0.5 * (product + np.swapaxes(product.conj(), -1, -2)))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from covmetric._validation import FloatArray
-from covmetric.embeddings.base import Embedding
+from covmetric._validation import FloatArray, Matrices, symmetric
+from covmetric.embeddings.base import Embedding, as_complex
 
 
 class Identity(Embedding):
@@ -19,5 +19,8 @@ class Identity(Embedding):
 
     name = "id"
 
-    def _transform(self, X: FloatArray, eps: float) -> FloatArray:  # noqa: ARG002
+    def _transform(self, X: Matrices, eps: float) -> Matrices:  # noqa: ARG002
         return X
+
+    def _inverse(self, embedded: FloatArray) -> Matrices:
+        return symmetric("embedded", as_complex(embedded) if self.complex_ else embedded)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from covmetric._validation import FloatArray
-from covmetric.embeddings.base import Embedding, definite, from_spectrum
+from covmetric._validation import FloatArray, Matrices, symmetric
+from covmetric.embeddings.base import Embedding, as_complex, definite, from_spectrum
 
 
 class Log(Embedding):
@@ -24,9 +24,14 @@ class Log(Embedding):
 
     name = "log"
 
-    def _transform(self, X: FloatArray, eps: float) -> FloatArray:
+    def _transform(self, X: Matrices, eps: float) -> Matrices:
         eigenvalues, vectors = np.linalg.eigh(X)
         good = definite(eigenvalues, eps)
         if not good.all():
             self._refuse(X, ~good, "positive definite", eps)
         return from_spectrum(np.log(eigenvalues), vectors)
+
+    def _inverse(self, embedded: FloatArray) -> Matrices:
+        logs = symmetric("embedded", as_complex(embedded) if self.complex_ else embedded)
+        eigenvalues, vectors = np.linalg.eigh(logs)
+        return from_spectrum(np.exp(eigenvalues), vectors)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from covmetric._validation import FloatArray, is_number
-from covmetric.embeddings.base import Embedding, definite, from_spectrum
+from covmetric._validation import FloatArray, Matrices, is_number, symmetric
+from covmetric.embeddings.base import Embedding, as_complex, definite, from_spectrum
 
 
 class Power(Embedding):
@@ -32,7 +32,7 @@ class Power(Embedding):
         super().__init__(reg=reg)
         self.p = p
 
-    def _transform(self, X: FloatArray, eps: float) -> FloatArray:
+    def _transform(self, X: Matrices, eps: float) -> Matrices:
         p = self.p
         if not (is_number(p) and p != 0):
             raise ValueError(f"p must be a number other than 0, got {p!r}")
@@ -50,6 +50,16 @@ class Power(Embedding):
             eigenvalues = np.maximum(eigenvalues, 0.0)
         with np.errstate(over="ignore", invalid="ignore"):
             return from_spectrum(eigenvalues**p, vectors)
+
+    def _inverse(self, embedded: FloatArray) -> Matrices:
+        eigenvalues, vectors = np.linalg.eigh(
+            symmetric("embedded", as_complex(embedded) if self.complex_ else embedded)
+        )
+        if (eigenvalues[..., 0] < -1e-10 * np.abs(eigenvalues).max(axis=-1)).any():
+            raise ValueError(
+                f"embedded is not a power of any matrix: its smallest eigenvalue is {eigenvalues.min():.3g}"
+            )
+        return from_spectrum(np.maximum(eigenvalues, 0.0) ** (1.0 / self.p), vectors)
 
 
 class SquareRoot(Power):

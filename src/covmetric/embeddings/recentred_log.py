@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from covmetric._validation import FloatArray
+from covmetric._validation import FloatArray, Matrices
 from covmetric.embeddings.base import definite, from_spectrum
 from covmetric.embeddings.log import Log
 
@@ -40,7 +40,7 @@ class RecentredLog(Log):
         super().__init__(reg=reg)
         self.mean = mean
 
-    def _fit(self, X: FloatArray, eps: float) -> None:
+    def _fit(self, X: Matrices, eps: float) -> None:
         means = {"logeuclid": _log_euclidean_mean, "riemann": _riemannian_mean}
         if self.mean not in means:
             raise ValueError(f"mean must be one of {', '.join(map(repr, means))}, got {self.mean!r}")
@@ -48,39 +48,44 @@ class RecentredLog(Log):
         n = X.shape[-1]
         self.whitener_ = _inverse_root(means[self.mean](X.reshape(-1, n, n)))
 
-    def _transform(self, X: FloatArray, eps: float) -> FloatArray:
+    def _transform(self, X: Matrices, eps: float) -> Matrices:
         self._require_definite(X, eps)  # the whitened matrix may look better than X, whose rounding errors it has
         whitened = self.whitener_ @ X @ self.whitener_
-        eigenvalues, vectors = np.linalg.eigh(0.5 * (whitened + np.swapaxes(whitened, -1, -2)))
+        eigenvalues, vectors = np.linalg.eigh(0.5 * (whitened + np.swapaxes(whitened.conj(), -1, -2)))
         good = eigenvalues[..., 0] > 0.0
         if not good.all():
             self._refuse(X, ~good, "positive definite beside the mean of the training set", eps)
         return from_spectrum(np.log(eigenvalues), vectors)
 
-    def _require_definite(self, X: FloatArray, eps: float) -> None:
+    def _inverse(self, embedded: FloatArray) -> Matrices:
+        root = np.linalg.inv(self.whitener_)
+        product = root @ super()._inverse(embedded) @ root
+        return np.asarray(0.5 * (product + np.swapaxes(product.conj(), -1, -2)))
+
+    def _require_definite(self, X: Matrices, eps: float) -> None:
         good = definite(np.asarray(np.linalg.eigvalsh(X), dtype=np.float64), eps)
         if not good.all():
             self._refuse(X, ~good, "positive definite", eps)
 
 
-def _riemannian_mean(X: FloatArray) -> FloatArray:
+def _riemannian_mean(X: Matrices) -> Matrices:
     from pyriemann.geometry.mean import mean_riemann  # takes two seconds to import
 
     with warnings.catch_warnings():
         # Any point near the mean serves as the origin.
         warnings.filterwarnings("ignore", message="Convergence not reached")
-        return np.asarray(mean_riemann(X, tol=1e-5, init=_log_euclidean_mean(X)), dtype=np.float64)
+        return np.asarray(mean_riemann(X, tol=1e-5, init=_log_euclidean_mean(X)))
 
 
-def _log_euclidean_mean(X: FloatArray) -> FloatArray:
+def _log_euclidean_mean(X: Matrices) -> Matrices:
     eigenvalues, vectors = np.linalg.eigh(X)
     return _of_spectrum(from_spectrum(np.log(eigenvalues), vectors).mean(axis=0), np.exp)
 
 
-def _inverse_root(M: FloatArray) -> FloatArray:
+def _inverse_root(M: Matrices) -> Matrices:
     return _of_spectrum(M, lambda eigenvalues: 1.0 / np.sqrt(eigenvalues))
 
 
-def _of_spectrum(M: FloatArray, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
+def _of_spectrum(M: Matrices, function: Callable[[FloatArray], FloatArray]) -> Matrices:
     eigenvalues, vectors = np.linalg.eigh(M)
     return from_spectrum(function(eigenvalues), vectors)

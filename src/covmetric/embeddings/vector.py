@@ -38,3 +38,6 @@ class Vector(Embedding):
 
     def _transform(self, X: FloatArray, eps: float) -> FloatArray:  # noqa: ARG002
         return X[..., None]
+
+    def _inverse(self, embedded: FloatArray) -> FloatArray:
+        return embedded[..., 0]

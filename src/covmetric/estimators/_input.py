@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from covmetric._validation import IntArray, as_floats, symmetric
+from covmetric._validation import IntArray, as_numbers, precision_of, symmetric, symmetry_tolerance
 from covmetric.embeddings import EMBEDDINGS, Embedding, get_embedding
 
 # By measurement on NATOPS, ERing and Epilepsy (docs/estimators.md).
@@ -21,8 +21,9 @@ _SETTINGS: dict[str, Any] = {"reset": True, "allow_nd": True, "dtype": "numeric"
 
 def check_examples(estimator: BaseEstimator, X: Any, *, reset: bool = False) -> npt.NDArray[Any]:
     """X as an array of matrices or vectors; NaN and asymmetry are found, with their index, by the embedding."""
+    X, hermitian = _split_complex(X)
     array = validate_data(estimator, X, **{**_SETTINGS, "reset": reset})
-    return _check_shape(array)
+    return _check_shape(array if hermitian is None else hermitian)
 
 
 def check_labelled(
@@ -30,10 +31,27 @@ def check_labelled(
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], IntArray]:
     """X as above, with the classes that occur in y and the class of each example as 0..n_c-1."""
     settings = {**_SETTINGS, "reset": reset, "ensure_min_samples": 2 if reset else 1}
+    X, hermitian = _split_complex(X)
     array, labels = validate_data(estimator, X, y, **settings)
     check_classification_targets(labels)
     classes, codes = np.unique(labels, return_inverse=True)
-    return _check_shape(array), classes, codes.astype(np.int64)
+    return _check_shape(array if hermitian is None else hermitian), classes, codes.astype(np.int64)
+
+
+def _split_complex(X: Any) -> tuple[Any, npt.NDArray[Any] | None]:
+    """What scikit-learn is to check, and the complex matrices themselves: it refuses all complex numbers."""
+    if isinstance(X, np.ndarray | list | tuple):
+        array = np.asarray(X) if isinstance(X, np.ndarray) or _holds_complex(X) else None
+        if array is not None and np.iscomplexobj(array) and array.ndim == 3:
+            return array.real, array
+    return X, None
+
+
+def _holds_complex(X: Any) -> bool:
+    """Whether the first entry of nested lists, or of a list of arrays, is complex."""
+    while isinstance(X, list | tuple) and len(X):
+        X = X[0]
+    return np.iscomplexobj(X)
 
 
 def require_classes(classes: npt.NDArray[Any]) -> None:
@@ -61,9 +79,9 @@ def embedding_for(phi: Any, X: npt.NDArray[Any], reg: float) -> Embedding:
 
 def check_entries(array: npt.NDArray[Any]) -> None:
     """Raise ValueError, with the index, for entries that are not finite, and matrices that are not symmetric."""
-    floats = as_floats("X", array)
+    numbers = as_numbers("X", array)
     if array.ndim == 3:
-        symmetric("X", floats, rtol=1e-3 if array.dtype in (np.float32, np.float16) else 1e-8)
+        symmetric("X", numbers, rtol=symmetry_tolerance(precision_of(array.dtype)))
 
 
 def _check_shape(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.metrics import roc_auc_score
 from sklearn.utils.validation import check_is_fitted
 
-from covmetric._validation import FloatArray, IntArray, as_floats, first, generator, is_number, positive_vector, signs
+from covmetric._validation import FloatArray, IntArray, as_numbers, first, generator, is_number, positive_vector, signs
 from covmetric.constraints import LabelledPairs, bounded, get_bounds
 from covmetric.estimators._input import embedding_for
 from covmetric.estimators._learning import Recipe, learn_from, lesson
@@ -222,7 +222,7 @@ class CovMetricPairs(Outcome, BaseEstimator):  # type: ignore[misc]
             return self._looked_up(array)
         if array.ndim not in (3, 4) or array.shape[1] != 2 or array.shape[0] == 0:
             raise ValueError(f"pairs must have shape (K, 2, n, n), or (K, 2, d) for vectors; got {array.shape}")
-        as_floats("pairs", array)  # NaN is found with its index into the pairs
+        as_numbers("pairs", array)  # NaN is found with its index into the pairs
         return array.reshape(-1, *array.shape[2:]), np.arange(2 * len(array)).reshape(-1, 2)
 
     def _looked_up(self, indices: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], IntArray]:
