@@ -12,21 +12,34 @@ from covmetric._validation import FloatArray
 from covmetric.estimators._input import check_examples
 from covmetric.estimators._learning import Lesson
 from covmetric.metric import LearnedMetric
-from covmetric.solvers import Status
+from covmetric.solvers import SolveResult, Status
 
 
 class Outcome:
     """The attributes that follow from a lesson."""
 
+    result_: SolveResult | None
+
     def _take(self, metric: LearnedMetric, known: Lesson) -> None:
         """Take a lesson's outcome as one's own."""
-        result = known.result
         self.metric_ = metric
-        self.result_ = result
+        self.result_ = known.result
         self.scale_ = 1.0 if known.constraints is None else known.constraints.scale
-        self.status_ = Status.SOLVED if result is None else result.status
-        self.duality_gap_ = 0.0 if result is None else result.certificate.bound
-        self.n_iter_ = 0 if result is None else result.n_iter
+
+    @property
+    def status_(self) -> Status:
+        """How the solve ended."""
+        return Status.SOLVED if self.result_ is None else self.result_.status
+
+    @property
+    def duality_gap_(self) -> float:
+        """What is proven of the objective above the optimum, in units of `scale_`."""
+        return 0.0 if self.result_ is None else self.result_.certificate.bound
+
+    @property
+    def n_iter_(self) -> int:
+        """Steps or epochs of the solve."""
+        return 0 if self.result_ is None else self.result_.n_iter
 
 
 class MetricMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]

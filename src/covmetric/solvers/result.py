@@ -95,6 +95,13 @@ class SolveResult:
     n_iter: int
     seconds: float
 
+    def __getstate__(self) -> dict[str, Any]:
+        # By name: skops cannot store members of an enum.
+        return {**vars(self), "status": self.status.name}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update({**state, "status": Status[state["status"]]})
+
     def carried(self, keep: Any = None, added: int = 0) -> FloatArray:
         """The multipliers as a warm start after pairs were removed (those in `keep` stay) and `added` at the end.
 
