@@ -101,3 +101,112 @@ def test_threads_do_not_disturb_each_other():
             phi.transform(sharp)
         coarse.result()
     assert vars(phi) == before
+
+
+def test_near_duplicates_keep_their_distance(metric):
+    X = spd(4, 4, seed=2)
+    Y = X * (1.0 + 1e-9)
+    np.testing.assert_allclose(np.diag(metric.pairwise(X, Y)), metric.distance(X, Y), rtol=1e-5, atol=1e-14)
+    np.testing.assert_array_equal(np.diag(metric.pairwise(X)), 0.0)
+
+
+def test_pairwise_by_blocks_and_threads(metric, monkeypatch):
+    X, Y = spd(30, 4, seed=2), spd(20, 4, seed=3)
+    whole = metric.pairwise(X, Y)
+    monkeypatch.setattr("covmetric._distances._BLOCK_BYTES", 8 * 20 * 7)
+    np.testing.assert_allclose(metric.pairwise(X, Y), whole, rtol=1e-10)
+    np.testing.assert_array_equal(metric.pairwise(X, Y, n_jobs=2), metric.pairwise(X, Y))
+    assert metric.pairwise(X, Y[:0]).shape == (30, 0)
+
+
+def test_the_mean_is_nearest_to_all(metric):
+    X = spd(12, 4)
+    M = metric.mean(X)
+    total = metric.distance(X, M, squared=True).sum()
+    for seed in range(5):
+        other = M + 1e-3 * spd(1, 4, seed=seed)[0]
+        assert metric.distance(X, other, squared=True).sum() > total
+    twice = metric.mean(np.concatenate([X, X[:1]]))
+    np.testing.assert_allclose(metric.mean(X, sample_weight=[2.0, *[1.0] * 11]), twice, rtol=1e-9)
+
+
+@pytest.mark.parametrize("weights", [np.ones(3), -np.ones(12), np.zeros(12)])
+def test_weights_of_a_mean(metric, weights):
+    with pytest.raises(ValueError, match="sample_weight must have 12 entries >= 0, not all of them 0"):
+        metric.mean(spd(12, 4), sample_weight=weights)
+
+
+def test_class_means(metric):
+    X, y = spd(12, 4), np.array(["b", "a", "a"] * 4)
+    classes, means = metric.class_means(X, y)
+    assert classes.tolist() == ["a", "b"]
+    np.testing.assert_array_equal(means[1], metric.mean(X[y == "b"]))
+    with pytest.raises(ValueError, match=r"y must have one entry per example, shape \(12,\); got \(3,\)"):
+        metric.class_means(X, y[:3])
+
+
+@pytest.mark.filterwarnings("ignore:The `probability` parameter was deprecated:FutureWarning")  # within pyRiemann 0.12
+@pytest.mark.parametrize("kind", ["gaussian", "linear"])
+def test_kernels_are_positive_semi_definite_and_serve_both_svcs(metric, kind):
+    from pyriemann import classification
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.svm import SVC
+
+    X, y = spd(40, 4, seed=7), np.arange(40) % 2
+    X[y == 1] *= 3.0
+    kernel = metric.as_kernel(kind, gamma=0.1)
+    K = kernel(X)
+    assert np.linalg.eigvalsh(K)[0] > -1e-9 * np.abs(K).max()
+    expected = np.exp(-0.1 * metric.pairwise(X, squared=True))
+    if kind == "linear":
+        T = metric.transform(X)
+        expected = 0.1 * T @ T.T
+    np.testing.assert_allclose(K, expected, rtol=1e-9, atol=1e-12)
+    ours = SVC(kernel=kernel).fit(X[:30], y[:30])
+    precomputed = SVC(kernel="precomputed").fit(kernel(X[:30]), y[:30])
+    np.testing.assert_array_equal(ours.predict(X[30:]), precomputed.predict(kernel(X[30:], X[:30])))
+    theirs = classification.SVC(kernel_fct=kernel).fit(X[:30], y[:30])
+    np.testing.assert_array_equal(theirs.predict(X[30:]), ours.predict(X[30:]))
+    assert GridSearchCV(SVC(kernel=kernel), {"C": [0.1, 10.0]}, cv=2).fit(X, y).best_score_ > 0.7
+
+
+def test_settings_of_a_kernel(metric):
+    with pytest.raises(ValueError, match="kind must be one of 'gaussian', 'linear', got 'rbf'"):
+        metric.as_kernel("rbf")
+    with pytest.raises(ValueError, match="gamma must be a positive number, got 0"):
+        metric.as_kernel(gamma=0)
+
+
+def test_in_pyriemanns_classifiers(metric):
+    from pyriemann.classification import MDM, KNearestNeighbor
+    from sklearn.base import clone
+    from sklearn.model_selection import cross_val_score
+
+    X, y = spd(60, 4, seed=7), np.arange(60) % 3
+    X *= (1.0 + y)[:, None, None]
+    T = metric.transform(X)
+    mdm = MDM(metric=metric.as_pyriemann()).fit(X[:40], y[:40])
+    means = np.stack([T[:40][y[:40] == c].mean(axis=0) for c in range(3)])
+    expected = ((T[40:, None] - means) ** 2).sum(axis=2).argmin(axis=1)
+    np.testing.assert_array_equal(mdm.predict(X[40:]), expected)
+    np.testing.assert_allclose(mdm.covmeans_, metric.class_means(X[:40], y[:40])[1], rtol=1e-9)
+    neighbours = KNearestNeighbor(3, metric=metric.as_pyriemann()).fit(X[:40], y[:40])
+    nearest = np.argsort(metric.pairwise(X[40:], X[:40]), axis=1)[:, :3]
+    votes = np.stack([(y[:40][nearest] == c).sum(axis=1) for c in range(3)], axis=1)
+    np.testing.assert_array_equal(neighbours.predict(X[40:]), votes.argmax(axis=1))
+    assert cross_val_score(clone(mdm), X, y, cv=3).mean() > 0.5
+
+
+def test_the_log_euclidean_metric_is_pyriemanns():
+    from pyriemann.classification import MDM
+    from pyriemann.geometry.mean import mean_logeuclid
+
+    from tests.test_embeddings import hermitian
+
+    for X in (spd(30, 4), hermitian(30, 4)):
+        y = np.arange(30) % 2
+        phi = get_embedding("log").fit(X)
+        metric = LearnedMetric(phi, np.eye(phi.shape_out_[0]))
+        np.testing.assert_allclose(metric.mean(X), mean_logeuclid(X), rtol=1e-9, atol=1e-12)
+        ours = MDM(metric=metric.as_pyriemann()).fit(X, y)
+        np.testing.assert_array_equal(ours.predict(X), MDM(metric="logeuclid").fit(X, y).predict(X))

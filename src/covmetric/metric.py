@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from covmetric._validation import FloatArray, as_floats, read_only, symmetric
+from covmetric._distances import cross_distances
+from covmetric._validation import FloatArray, Matrices, as_floats, read_only, symmetric
 from covmetric.embeddings import Embedding
+from covmetric.interpretation import Explanation, Patterns, explain, importance_of, patterns_of
+from covmetric.kernel import MetricKernel
 
 
 class LearnedMetric:
@@ -60,7 +65,8 @@ class LearnedMetric:
 
     def map(self, embedded: FloatArray) -> FloatArray:
         """`transform` of embedded examples, shape (l, n, m)."""
-        return np.asarray((self.components @ embedded).reshape(len(embedded), -1))
+        size = embedded.shape[1] * embedded.shape[2]
+        return np.asarray((self.components @ embedded).reshape(len(embedded), size))
 
     def distance(self, X1: Any, X2: Any, squared: bool = False) -> Any:
         """The distance of two examples, or of each pair of examples in two arrays.
@@ -82,12 +88,127 @@ class LearnedMetric:
         return float(result) if np.ndim(result) == 0 else result
 
     def pairwise(self, X1: Any, X2: Any = None, squared: bool = False, n_jobs: int | None = None) -> FloatArray:
-        """The distances of all examples of X1 from all of X2 (None: X1), shape (l1, l2)."""
-        from sklearn.metrics.pairwise import euclidean_distances  # scikit-learn takes a second to import
+        """The distances of all examples of X1 from all of X2 (None: X1), shape (l1, l2), as SciPy's cdist.
 
+        Computed by blocks, which `n_jobs` threads share with the same result; the memory beside the result is that of
+        the transformed examples and a few blocks of 32 MB.
+        """
         first = self.transform(X1, n_jobs)
         second = first if X2 is None else self.transform(X2, n_jobs)
-        # Distances by a matrix product lose the digits that the vectors have in common.
-        centre = second.mean(axis=0)
-        D = euclidean_distances(first - centre, None if X2 is None else second - centre, squared=True)
-        return np.asarray(D if squared else np.sqrt(D))
+        D = cross_distances(first, second, n_jobs)
+        return D if squared else np.sqrt(D, out=D)
+
+    def mean(self, X: Any, sample_weight: Any = None) -> Matrices:
+        """The example whose squared distances from those of X have the smallest (weighted) sum.
+
+        For W = I and "log" the log-Euclidean mean. Any W has the same mean: it is that of Phi.
+
+        Parameters
+        ----------
+        X : array, shape (l, n, n), or (l, d) for vectors
+        sample_weight : array, shape (l,), or None
+            Not negative; as in ``pyriemann.geometry.mean``.
+        """
+        embedded = self.embedding.transform(X)
+        if embedded.ndim != 3 or len(embedded) == 0:
+            raise ValueError(f"X must hold one or more examples, shape (l, ...); got {np.shape(X)}")
+        weights = np.ones(len(embedded)) if sample_weight is None else as_floats("sample_weight", sample_weight)
+        if weights.shape != (len(embedded),) or (weights < 0.0).any() or not weights.sum() > 0.0:
+            raise ValueError(
+                f"sample_weight must have {len(embedded)} entries >= 0, not all of them 0; got shape {weights.shape}"
+            )
+        return self.embedding.inverse_transform(np.tensordot(weights / weights.sum(), embedded, axes=1))
+
+    def class_means(self, X: Any, y: Any) -> tuple[npt.NDArray[Any], Matrices]:
+        """The classes that occur in y, and the `mean` of the examples of each, shape (n_c, n, n)."""
+        labels = np.asarray(y)
+        array = np.asarray(X)
+        if labels.shape != array.shape[:1]:
+            raise ValueError(f"y must have one entry per example, shape {array.shape[:1]}; got {labels.shape}")
+        classes = np.unique(labels)
+        return classes, np.stack([self.mean(array[labels == c]) for c in classes])
+
+    def as_kernel(self, kind: str = "gaussian", gamma: float = 1.0) -> MetricKernel:
+        """A kernel for ``sklearn.svm.SVC(kernel=...)`` or pyRiemann's ``SVC(kernel_fct=...)``, on matrices as they are.
+
+        Parameters
+        ----------
+        kind : {"gaussian", "linear"}, default="gaussian"
+            exp(-gamma D), or gamma times the inner product of the transformed examples.
+        gamma : float, default=1.0
+            The bounds of the learner put far pairs at about D = 1, so 1 is a good start for a learned metric.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.svm import SVC
+        >>> from covmetric import CovMetric
+        >>> X = np.stack([np.diag([1.0, 1.0 + i / 40]) for i in range(40)])
+        >>> y = np.arange(40) // 20
+        >>> metric = CovMetric(random_state=0).fit(X, y).metric_
+        >>> SVC(kernel=metric.as_kernel()).fit(X, y).score(X, y)
+        1.0
+        """
+        return MetricKernel(self, kind, gamma)
+
+    def patterns(self, names: Sequence[str] | None = None) -> Patterns:
+        """The directions that the metric looks at: the eigenvectors of W, the weightiest first.
+
+        Parameters
+        ----------
+        names : sequence of str or None
+            Of the channels or features; None: x0, x1, ...
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from covmetric import get_embedding
+        >>> metric = LearnedMetric(get_embedding("id").fit(np.eye(2)[None]), np.diag([1.0, 3.0]))
+        >>> print(metric.patterns(["C3", "C4"]))
+        pattern  share of tr W  largest channels
+              0          75.0%  +1.00 C4 +0.00 C3
+              1          25.0%  +1.00 C3 +0.00 C4
+        """
+        return patterns_of(self, names)
+
+    def importance(self, X: Any = None) -> FloatArray:
+        """The share of each channel or feature in the metric, shape (n,), which sum up to 1.
+
+        Parameters
+        ----------
+        X : array, shape (l, n, n), or (l, d) for vectors, or None
+            None: W_ii / tr W, how much a change in the row of that channel counts. With examples: the part of their
+            mean squared distance that goes through the channel, which also knows how much the channels differ; it may
+            be negative where channels cancel each other.
+
+        Notes
+        -----
+        With "relog", W acts on whitened channels; channel i stands for the whitened one that is nearest to it.
+        """
+        return importance_of(self, X)
+
+    def explain(self, X1: Any, X2: Any, names: Sequence[str] | None = None) -> Explanation:
+        """What the distance of two examples is made of: shares of D by pattern and by channel.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from covmetric import get_embedding
+        >>> metric = LearnedMetric(get_embedding("id").fit(np.eye(2)[None]), np.diag([1.0, 3.0]))
+        >>> metric.explain(np.eye(2), np.diag([3.0, 0.0])).by_channel
+        array([4., 3.])
+        """
+        return explain(self, X1, X2, names)
+
+    def as_pyriemann(self) -> dict[str, Any]:
+        """What pyRiemann's MDM and KNearestNeighbor take as their `metric`: dict(mean=, distance=).
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from covmetric import get_embedding
+        >>> metric = LearnedMetric(get_embedding("log").fit(np.eye(2)[None]), np.eye(2))
+        >>> sorted(metric.as_pyriemann())
+        ['distance', 'mean']
+        """
+        return {"mean": self.mean, "distance": self.distance}

@@ -1,0 +1,53 @@
+"""Kernels in the learned metric, for support vector machines and Gaussian processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from covmetric._distances import cross_distances
+from covmetric._validation import FloatArray, is_number
+
+if TYPE_CHECKING:
+    from covmetric.metric import LearnedMetric
+
+
+def _gaussian(first: FloatArray, second: FloatArray, gamma: float) -> FloatArray:
+    return np.asarray(np.exp(-gamma * cross_distances(first, second)))
+
+
+def _linear(first: FloatArray, second: FloatArray, gamma: float) -> FloatArray:
+    return np.asarray(gamma * first @ second.T)
+
+
+KERNELS: dict[str, Callable[[FloatArray, FloatArray, float], FloatArray]] = {
+    "gaussian": _gaussian,
+    "linear": _linear,
+}
+
+
+class MetricKernel:
+    """A positive semi-definite kernel of a learned metric; see `LearnedMetric.as_kernel`."""
+
+    def __init__(self, metric: LearnedMetric, kind: str, gamma: float) -> None:
+        if kind not in KERNELS:
+            raise ValueError(f"kind must be one of {', '.join(map(repr, KERNELS))}, got {kind!r}")
+        if not (is_number(gamma) and gamma > 0):
+            raise ValueError(f"gamma must be a positive number, got {gamma!r}")
+        self.metric = metric
+        self.kind = kind
+        self.gamma = gamma
+
+    def __repr__(self) -> str:
+        return f"MetricKernel({self.metric!r}, kind={self.kind!r}, gamma={self.gamma!r})"
+
+    def __call__(self, X: Any, Y: Any = None, Cref: Any = None, metric: Any = None) -> FloatArray:  # noqa: ARG002
+        """The kernel of all examples of X with all of Y (None: X), shape (l1, l2).
+
+        `Cref` and `metric` are what pyRiemann's SVC hands to its kernels; they are not used.
+        """
+        first = self.metric.transform(X)
+        second = first if Y is None or Y is X else self.metric.transform(Y)
+        return KERNELS[self.kind](first, second, float(self.gamma))
