@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from covmetric.embeddings import get_embedding
     from covmetric.estimators import PAPER_SETTINGS, CovMetric, CovMetricClassifier, CovMetricCV, CovMetricPairs
     from covmetric.metric import LearnedMetric
+    from covmetric.model_file import SKOPS_TRUSTED, load_model, save_model
     from covmetric.problem import MetricProblem
     from covmetric.solvers import Dykstra, History, Newton, SolveResult, SolverState, Status, solve, solve_path
 
@@ -36,17 +37,21 @@ _HOMES = {
     "PAPER_SETTINGS": "estimators",
     "QuantileBounds": "constraints",
     "RandomPairs": "constraints",
+    "SKOPS_TRUSTED": "model_file",
     "SolveResult": "solvers",
     "SolverState": "solvers",
     "Status": "solvers",
     "get_embedding": "embeddings",
+    "load_model": "model_file",
     "make_paper_problem": "datasets",
+    "save_model": "model_file",
     "solve": "solvers",
     "solve_path": "solvers",
 }
 
 __all__ = [
     "PAPER_SETTINGS",
+    "SKOPS_TRUSTED",
     "AbsoluteBounds",
     "Certificate",
     "CovMetric",
@@ -66,7 +71,9 @@ __all__ = [
     "Status",
     "__version__",
     "get_embedding",
+    "load_model",
     "make_paper_problem",
+    "save_model",
     "solve",
     "solve_path",
 ]

@@ -154,8 +154,7 @@ def explain(metric: LearnedMetric, X1: Any, X2: Any, names: Sequence[str] | None
 
 def _doubled(metric: LearnedMetric) -> bool:
     """Whether W is the real form of a Hermitian matrix."""
-    embedding = metric.embedding
-    return bool(embedding.complex_) and embedding.shape_out_[0] == 2 * embedding.shape_in_[0]
+    return metric.embedding.complex_ and metric.embedding.shape_out_[1] > 1
 
 
 def _matrix(metric: LearnedMetric) -> Matrices:

@@ -9,13 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from covmetric._distances import cross_distances
+from covmetric._savable import Savable
 from covmetric._validation import FloatArray, Matrices, as_floats, read_only, symmetric
 from covmetric.embeddings import Embedding
 from covmetric.interpretation import Explanation, Patterns, explain, importance_of, patterns_of
 from covmetric.kernel import MetricKernel
 
 
-class LearnedMetric:
+class LearnedMetric(Savable):
     """The distance sqrt(D), with D(X1, X2) = <W, (Phi(X1) - Phi(X2)) (Phi(X1) - Phi(X2))^T>.
 
     Parameters
@@ -43,7 +44,8 @@ class LearnedMetric:
     def __init__(self, embedding: Embedding, W: Any) -> None:
         self.embedding = embedding
         self.W: FloatArray = read_only(symmetric("W", as_floats("W", W)))
-        n = getattr(embedding, "shape_out_", (len(self.W),))[0]
+        embedding._require_fitted()
+        n = embedding.shape_out_[0]
         if len(self.W) != n:
             raise ValueError(f"W must have shape ({n}, {n}), that of the embedding; got {self.W.shape}")
         eigenvalues, vectors = np.linalg.eigh(self.W)
@@ -51,6 +53,24 @@ class LearnedMetric:
             raise ValueError(f"W must be positive semi-definite; its smallest eigenvalue is {eigenvalues[0]:.3g}")
         root = (vectors * np.sqrt(np.maximum(eigenvalues, 0.0))) @ vectors.T
         self.components: FloatArray = read_only(np.asarray(0.5 * (root + root.T), dtype=np.float64))
+
+    @classmethod
+    def _restored(cls, embedding: Any, W: Any, components: Any) -> LearnedMetric:
+        """The metric of parts that came from a file."""
+        if not isinstance(embedding, Embedding):
+            raise ValueError("its embedding is missing")
+        for name, part in (("W", W), ("components", components)):
+            if not (isinstance(part, np.ndarray) and part.dtype == np.float64 and part.shape == np.shape(W)):
+                raise ValueError(f"{name} must be an array of float64, of the shape of W")
+        metric = cls(embedding, W)
+        root = symmetric("components", as_floats("components", components))
+        if not np.abs(root @ root - metric.W).max() <= 1e-8 * np.abs(metric.W).max():
+            raise ValueError("components is not the square root of W")
+        # The root of the same W may differ in its last bits elsewhere.
+        metric.components = read_only(root)
+        n = embedding.shape_in_[0]
+        metric.transform(np.eye(n)[:1] if len(embedding.shape_in_) == 1 else np.eye(n)[None])  # settings are used here
+        return metric
 
     def __repr__(self) -> str:
         return f"LearnedMetric({self.embedding!r}, W of shape {self.W.shape})"

@@ -13,6 +13,7 @@ from covmetric._validation import (
     as_floats,
     as_numbers,
     first,
+    is_count,
     is_number,
     precision_of,
     symmetric,
@@ -41,6 +42,8 @@ class Embedding(ABC):
     """
 
     name: ClassVar[str]
+    shape_in_: tuple[int, ...]
+    complex_: bool
 
     def __init__(self, reg: float = 0.0) -> None:
         self.reg = reg
@@ -84,6 +87,24 @@ class Embedding(ABC):
             matrices = matrices - self.reg * mean[..., None, None] * np.eye(n)
         return matrices
 
+    @property
+    def shape_out_(self) -> tuple[int, int]:
+        """The shape (n, m) of an embedded example."""
+        n = self.shape_in_[0] * (2 if self.complex_ else 1)
+        return n, n
+
+    def _restore(self, shape_in_: Any, complex_: Any) -> None:
+        """Take back what `fit` learned, as it came from a file."""
+        shape = self._example_shape(shape_in_)
+        if shape is None or not isinstance(complex_, bool):
+            raise ValueError(f"{self.name!r} cannot have been fitted on examples of shape {shape_in_!r}")
+        self.shape_in_, self.complex_ = shape, complex_
+
+    def _example_shape(self, shape: Any) -> tuple[int, ...] | None:
+        """The shape of an example, if it is one."""
+        sizes = shape if isinstance(shape, tuple) and len(shape) == 2 else (0, 0)
+        return shape if is_count(sizes[0]) and sizes[0] > 0 and sizes[0] == sizes[1] else None
+
     def _require_fitted(self) -> None:
         if not hasattr(self, "shape_in_"):
             from sklearn.exceptions import NotFittedError  # scikit-learn takes a second to import
@@ -100,7 +121,9 @@ class Embedding(ABC):
         self.complex_ = bool(np.iscomplexobj(matrices))
         embedded = self._finite(self._shared(matrices, eps, n_jobs))
         self.shape_in_ = self._core_shape(matrices)
-        self.shape_out_ = (int(embedded.shape[-2]), int(embedded.shape[-1]))
+        if embedded.shape[-2:] != self.shape_out_:
+            given, name = embedded.shape[-2:], type(self).__name__
+            raise TypeError(f"{name}._transform returns shape {given}, but its shape_out_ is {self.shape_out_}")
         return embedded
 
     def _shared(self, X: Matrices, eps: float, n_jobs: int | None) -> FloatArray:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from covmetric._validation import FloatArray, Matrices
+from covmetric._validation import FloatArray, Matrices, as_numbers, symmetric
 from covmetric.embeddings.base import definite, from_spectrum
 from covmetric.embeddings.log import Log
 
@@ -47,6 +48,15 @@ class RecentredLog(Log):
         self._require_definite(X, eps)
         n = X.shape[-1]
         self.whitener_ = _inverse_root(means[self.mean](X.reshape(-1, n, n)))
+
+    def _restore(self, shape_in_: Any, complex_: Any, whitener_: Any = None) -> None:
+        super()._restore(shape_in_, complex_)
+        whitener = symmetric("whitener_", as_numbers("whitener_", whitener_))
+        if whitener.shape != self.shape_in_ or np.iscomplexobj(whitener) != complex_:
+            raise ValueError(f"whitener_ must have shape {self.shape_in_}, got {whitener.shape}, {whitener.dtype}")
+        if not np.linalg.eigvalsh(whitener)[0] > 0.0:
+            raise ValueError("whitener_ must be positive definite")
+        self.whitener_ = whitener
 
     def _transform(self, X: Matrices, eps: float) -> Matrices:
         self._require_definite(X, eps)  # the whitened matrix may look better than X, whose rounding errors it has

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from covmetric._validation import FloatArray, as_floats
+from covmetric._validation import FloatArray, as_floats, is_count
 from covmetric.embeddings.base import Embedding
 
 
@@ -26,6 +26,15 @@ class Vector(Embedding):
 
     def __repr__(self) -> str:
         return "Vector()"
+
+    @property
+    def shape_out_(self) -> tuple[int, int]:
+        """The shape (d, 1) of an embedded example."""
+        return self.shape_in_[0], 1
+
+    def _example_shape(self, shape: Any) -> tuple[int, ...] | None:
+        sizes = shape if isinstance(shape, tuple) and len(shape) == 1 else (0,)
+        return shape if is_count(sizes[0]) and sizes[0] > 0 else None
 
     def _core_shape(self, X: FloatArray) -> tuple[int, ...]:
         return X.shape[-1:]

@@ -27,6 +27,12 @@ class VectorisedLog(Log):
 
     name = "veclog"
 
+    @property
+    def shape_out_(self) -> tuple[int, int]:
+        """The shape (p, 1) of an embedded example."""
+        n = self.shape_in_[0]
+        return (n * n if self.complex_ else n * (n + 1) // 2), 1
+
     def _transform(self, X: Matrices, eps: float) -> FloatArray:
         logs, half = super()._transform(X, eps), half_vectors_of(X.shape[-1])
         packed = half.pack(logs.real)

@@ -96,6 +96,32 @@ def lesson(recipe: Recipe, embedded: FloatArray, codes: IntArray) -> Lesson:
     return Lesson(recipe, embedded if root is None else np.asarray(root @ embedded), codes, root)
 
 
+def restored_lesson(
+    learner: Any, embedded: FloatArray, codes: IntArray, recipe: Any, root: Any, lam: Any, constraints: Any
+) -> Lesson:
+    """The lesson of parts that came from a file, with its proof checked against the examples."""
+    check_lam(lam)
+    n, result = embedded.shape[1], learner.result_
+    if not isinstance(recipe, Recipe):
+        raise ValueError("its recipe is missing")
+    check_recipe(recipe)
+    if root is not None:
+        root = symmetric("root", as_floats("root", root))
+        if root.shape != (n, n):
+            raise ValueError(f"root must have shape ({n}, {n}), got {root.shape}")
+    known = Lesson(recipe, embedded if root is None else np.asarray(root @ embedded), codes, root, float(lam))
+    if result is None or constraints is None:
+        return known
+    known = replace(known, constraints=constraints, result=result)
+    proof = known.problem(constraints, known.lam).certify(result.W, result.multipliers, recipe.tol)
+    allowed = 1e-8 * max(1.0, abs(proof.primal)) + proof.rounding + result.certificate.rounding
+    if not abs(proof.gap - result.certificate.gap) <= allowed:
+        raise ValueError(f"its gap is {proof.gap:.3g}, and it claims {result.certificate.gap:.3g}")
+    if not np.abs(known.metric() - learner.metric_.W).max() <= 1e-10 * np.abs(learner.metric_.W).max():
+        raise ValueError("its metric is not that of its result")
+    return known
+
+
 def learn(start: Lesson, lambdas: Sequence[float], rng: np.random.Generator) -> list[Lesson]:
     """The lesson learned at each lambda (inf: not at all), along a path of warm starts; fewer of them after Ctrl-C.
 

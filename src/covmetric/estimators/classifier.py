@@ -9,17 +9,18 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from covmetric._validation import FloatArray, IntArray
+from covmetric._validation import FloatArray, IntArray, as_floats
 from covmetric.estimators._incremental import extend
 from covmetric.estimators._input import check_examples, check_labelled, require_classes
-from covmetric.estimators._learning import Lesson
+from covmetric.estimators._learning import Lesson, restored_lesson
 from covmetric.estimators._rules import NeighborsRule, check_n_neighbors, get_rule
+from covmetric.estimators._saving import SavedEstimator
 from covmetric.estimators.cov_metric import CovMetric
 from covmetric.estimators.cov_metric_cv import CovMetricCV
 from covmetric.metric import LearnedMetric
 
 
-class CovMetricClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Classify covariance matrices, or vectors, by their neighbours or the class means in a learned metric.
 
     ``make_pipeline(CovMetric(), KNeighborsClassifier())``, or any other classifier in place of the last, does the same;
@@ -53,6 +54,8 @@ class CovMetricClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     True
     """
 
+    _parts = ("learner_", "classes_", "n_features_in_", "_embedded", "_codes")
+
     def __init__(
         self,
         learner: Any = None,
@@ -74,7 +77,7 @@ class CovMetricClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     @property
-    def metric_(self) -> LearnedMetric:
+    def metric_(self) -> LearnedMetric:  # type: ignore[override]
         """The learned metric."""
         metric: LearnedMetric = self.learner_.metric_
         return metric
@@ -139,6 +142,30 @@ class CovMetricClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._lesson, self._embedded = extend(self.learner_, self._lesson, self._embedded, array, codes)
         self._remember(self._lesson.codes)
         return self
+
+    def _fitted_parts(self) -> dict[str, Any]:
+        known = self._lesson
+        learned = {"_recipe": known.recipe, "_root": known.root, "_lam": known.lam, "_constraints": known.constraints}
+        return {**super()._fitted_parts(), **learned}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        recipe, root, lam, constraints = (state.pop(name) for name in ("_recipe", "_root", "_lam", "_constraints"))
+        super()._restore(state)
+        self._lesson = restored_lesson(self.learner_, self._embedded, self._codes, recipe, root, lam, constraints)
+        self._remember(self._codes)
+
+    def _check_restored(self) -> None:
+        if not isinstance(self.learner_, CovMetric | CovMetricCV):
+            raise ValueError("learner_ must be a CovMetric or a CovMetricCV")
+        super()._check_restored()
+        self._embedded = as_floats("the references", self._embedded)
+        shape, codes = self.metric_.embedding.shape_out_, self._codes
+        if self._embedded.ndim != 3 or self._embedded.shape[1:] != shape:
+            raise ValueError(f"the references must have shape (l, {shape}), got {self._embedded.shape}")
+        if not (isinstance(codes, np.ndarray) and codes.dtype == np.int64 and codes.shape == self._embedded.shape[:1]):
+            raise ValueError("the references must have one class each")
+        if len(codes) == 0 or codes.min() < 0 or codes.max() >= len(self.classes_):
+            raise ValueError("the references must belong to the classes")
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The class of each example."""

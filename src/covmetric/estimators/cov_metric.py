@@ -13,6 +13,7 @@ from covmetric.estimators._input import check_labelled, embedding_for, require_c
 from covmetric.estimators._learning import Lesson, Recipe, learn, lesson
 from covmetric.estimators._mixin import MetricMixin, Outcome
 from covmetric.estimators._progress import solving
+from covmetric.estimators._saving import SavedEstimator
 from covmetric.metric import LearnedMetric
 from covmetric.orders import get_order
 from covmetric.solvers import Dykstra
@@ -29,7 +30,7 @@ PAPER_SETTINGS: dict[str, Any] = {
 }
 
 
-class CovMetric(Outcome, MetricMixin):
+class CovMetric(SavedEstimator, Outcome, MetricMixin):
     """Learn a distance between covariance matrices from their classes, and map into the space where it is Euclidean.
 
     The distance is sqrt(D), with D(X1, X2) = <W, (Phi(X1) - Phi(X2)) (Phi(X1) - Phi(X2))^T>. W is the matrix nearest to
@@ -106,6 +107,8 @@ class CovMetric(Outcome, MetricMixin):
     >>> CovMetric(phi="log", lam=1e-2, random_state=0, **PAPER_SETTINGS).fit(X, y).status_.name
     'SOLVED'
     """
+
+    _parts = ("metric_", "result_", "scale_", "classes_", "n_features_in_")
 
     def __init__(
         self,

@@ -16,6 +16,7 @@ from covmetric.estimators._input import DEFAULT_PHI, check_entries, check_labell
 from covmetric.estimators._learning import Lesson, check_lam, check_recipe
 from covmetric.estimators._mixin import MetricMixin
 from covmetric.estimators._rules import check_n_neighbors, get_rule
+from covmetric.estimators._saving import SavedEstimator
 from covmetric.estimators._search import INTERRUPTED, Candidate, Split, scores_of, splits_for
 from covmetric.estimators.cov_metric import CovMetric
 from covmetric.metric import LearnedMetric
@@ -28,7 +29,7 @@ def _of_best(name: str, doc: str) -> Any:
     return property(lambda self: getattr(self.best_estimator_, name), doc=doc)
 
 
-class CovMetricCV(MetricMixin):
+class CovMetricCV(SavedEstimator, MetricMixin):
     """`CovMetric` with Phi, pairs, slack and lambda chosen by cross-validated neighbours on the training data.
 
     Each combination of Phi, pairs and slack is solved along a path of falling lambda, each solve from the one before.
@@ -81,6 +82,10 @@ class CovMetricCV(MetricMixin):
     >>> search.best_params_["phi"], search.best_score_ > 0.9
     ('vector', True)
     """
+
+    _parts = (
+        "best_estimator_", "best_params_", "best_score_", "best_index_", "cv_results_", "classes_", "n_features_in_",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -171,6 +176,11 @@ class CovMetricCV(MetricMixin):
         if hasattr(self, "feature_names_in_"):
             self.best_estimator_.feature_names_in_ = self.feature_names_in_
         return self.best_estimator_._learn(array, classes, codes)
+
+    def _check_restored(self) -> None:
+        if not isinstance(self.best_estimator_, CovMetric):
+            raise ValueError("best_estimator_ must be a CovMetric")
+        super()._check_restored()
 
     def _take(self, metric: LearnedMetric, known: Lesson) -> None:
         self.best_estimator_._take(metric, known)

@@ -17,12 +17,13 @@ from covmetric.estimators._input import embedding_for
 from covmetric.estimators._learning import Recipe, learn_from, lesson
 from covmetric.estimators._mixin import Outcome
 from covmetric.estimators._progress import solving
+from covmetric.estimators._saving import SavedEstimator
 from covmetric.estimators._threshold import best_threshold, check_calibration
 from covmetric.estimators.cov_metric import chosen_solver
 from covmetric.metric import LearnedMetric
 
 
-class CovMetricPairs(Outcome, BaseEstimator):  # type: ignore[misc]
+class CovMetricPairs(SavedEstimator, Outcome, BaseEstimator):  # type: ignore[misc]
     """Learn a distance from pairs of matrices, or vectors, that should be near (+1) or far (-1).
 
     The vocabulary is that of metric-learn's pair learners, which can be replaced by this class; with vectors it solves
@@ -58,6 +59,8 @@ class CovMetricPairs(Outcome, BaseEstimator):  # type: ignore[misc]
     >>> learner.status_.name, bool(learner.score(pairs, y) > 0.9)
     ('SOLVED', True)
     """
+
+    _parts = ("metric_", "result_", "scale_", "classes_", "n_features_in_", "threshold_")
 
     def __init__(
         self,

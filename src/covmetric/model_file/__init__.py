@@ -1,0 +1,90 @@
+"""Model files: a metric or a fitted estimator, saved without pickle and loaded with suspicion."""
+
+from __future__ import annotations
+
+import os
+import warnings
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from covmetric.model_file.archive import read_archive, write_archive
+from covmetric.model_file.codec import KINDS, MODELS, Reader, Writer, is_fitted
+
+__all__ = ["SKOPS_TRUSTED", "load_model", "save_model"]
+
+#: The classes that ``skops.io.load(file, trusted=...)`` has to trust to load any model of covmetric.
+SKOPS_TRUSTED: list[str] = sorted(
+    {f"{kind.cls.__module__}.{kind.cls.__qualname__}" for kind in KINDS.values()}
+    | {
+        "covmetric.estimators._learning.Lesson",
+        "covmetric.estimators._learning.Recipe",
+        "covmetric.estimators._rules.MeanRule",
+        "covmetric.estimators._rules.NeighborsRule",
+    }
+)
+
+
+def save_model(model: Any, path: str | os.PathLike[str]) -> None:
+    """Save a `LearnedMetric` or a fitted estimator of covmetric; loaded again, it gives the same bits.
+
+    The file is written whole or not at all. It is a zip of plain arrays and a JSON manifest, without pickle.
+
+    Parameters
+    ----------
+    model : LearnedMetric, CovMetric, CovMetricCV, CovMetricClassifier or CovMetricPairs
+    path : path-like
+        A file there is replaced.
+
+    Raises
+    ------
+    ValueError
+        If the model is not one of these, is not fitted, or holds objects of classes that are not covmetric's.
+    """
+    target = Path(path)
+    if not isinstance(model, MODELS):
+        raise ValueError(f"model must be a LearnedMetric or an estimator of covmetric, got a {type(model).__name__}")
+    if not is_fitted(model):
+        from sklearn.exceptions import NotFittedError
+
+        raise NotFittedError(f"this {type(model).__name__} is not fitted yet: call fit first")
+    writer = Writer()
+    tree = writer.encode(model, "")
+    write_archive(target, {"class": type(model).__name__, "model": tree}, writer.arrays)
+    for replaced in writer.replaced:
+        warnings.warn(f"{replaced}; what was learned does not depend on it", UserWarning, stacklevel=3)
+
+
+def load_model(path: str | os.PathLike[str]) -> Any:
+    """Load what `save_model` saved.
+
+    The file may come from anywhere: nothing in it is executed, and what does not make sense is refused before anything
+    large is read.
+
+    Raises
+    ------
+    ValueError
+        If the file is not a model, is damaged, was tampered with, or is of another format version; the message says
+        which.
+    OSError
+        If the file cannot be read.
+    """
+    source = Path(path)
+    try:
+        with np.errstate(all="ignore"):
+            manifest, arrays = read_archive(source)
+            reader = Reader(arrays)
+            model = reader.decode(manifest["model"])
+            reader.finish()
+        if not isinstance(model, MODELS) or not is_fitted(model) or type(model).__name__ != manifest["class"]:
+            raise ValueError(f"it says that it holds a fitted {manifest['class']!r}, and does not")
+    except (OSError, MemoryError):
+        raise
+    except zipfile.BadZipFile as error:
+        raise ValueError(f"{source} is not a model file: {error}") from None
+    except Exception as error:  # whatever a broken file leads to, it is the file's fault
+        reason = str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}"
+        raise ValueError(f"{source} is not a model file: {reason}") from error
+    return model

@@ -1,0 +1,610 @@
+"""Model files: what was saved comes back to the bit, and what was not saved by us does no harm."""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+import os
+import pickle
+import struct
+import subprocess
+import sys
+import tracemalloc
+import zipfile
+import zlib
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from covmetric import (
+    SKOPS_TRUSTED,
+    CovMetric,
+    CovMetricClassifier,
+    CovMetricCV,
+    CovMetricPairs,
+    Dykstra,
+    LearnedMetric,
+    NeighborPairs,
+    QuantileBounds,
+    get_embedding,
+    load_model,
+    save_model,
+)
+from covmetric.embeddings import EMBEDDINGS
+from covmetric.model_file.codec import KINDS
+from tests.test_embeddings import hermitian, spd
+
+MATRIX_PHIS = [name for name in EMBEDDINGS if name != "vector"]
+
+
+def two_classes(make=spd, n=3, labels=("rest", "move")):
+    X = make(40, n)
+    y = np.array(labels)[np.arange(40) % 2]
+    X[y == labels[1]] *= 1.5
+    return X, y
+
+
+ESTIMATORS = {
+    "CovMetric": lambda: CovMetric(random_state=0),
+    "CovMetric inf": lambda: CovMetric("chol", lam=np.inf),
+    "CovMetric objects": lambda: CovMetric(
+        get_embedding("power", p=0.25),
+        pairs=NeighborPairs(2, rounds=2),
+        bounds=QuantileBounds(0.1, 0.9),
+        solver=Dykstra("cyclic"),
+        slack="l2",
+        random_state=0,
+    ),
+    "CovMetricCV": lambda: CovMetricCV(["log", "chol"], cv=2, random_state=0),
+    "CovMetricClassifier": lambda: CovMetricClassifier(random_state=0),
+    "CovMetricClassifier mean": lambda: CovMetricClassifier(
+        CovMetric("log", prior="covariance", slack="re", random_state=0), rule="mean"
+    ),
+    "CovMetricClassifier CV": lambda: CovMetricClassifier(CovMetricCV("log", lambdas=[0.1, 0.01], random_state=0)),
+}
+
+
+def answers(model, X):
+    return model.predict_proba(X) if hasattr(model, "predict_proba") else model.transform(X)
+
+
+@pytest.mark.parametrize("make", [spd, hermitian])
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_estimators_come_back(name, make, tmp_path):
+    X, y = two_classes(make)
+    model = ESTIMATORS[name]().fit(X, y)
+    model.save(tmp_path / "model.npz")
+    back = type(model).load(tmp_path / "model.npz")
+    assert repr(back) == repr(model)
+    np.testing.assert_array_equal(answers(back, X), answers(model, X))
+    np.testing.assert_array_equal(back.classes_, model.classes_)
+    learner = getattr(model, "learner_", model)
+    learned = getattr(back, "learner_", back)
+    assert learned.status_ is learner.status_ and learned.duality_gap_ == learner.duality_gap_
+    assert str(learned.result_) == str(learner.result_)
+    save_model(back, tmp_path / "again.npz")
+    assert (tmp_path / "again.npz").read_bytes() == (tmp_path / "model.npz").read_bytes()
+    if isinstance(model, CovMetricClassifier):
+        fresh = X[:6] * 1.1
+        for one in (model, back):
+            one.partial_fit(fresh, y[:6])
+        np.testing.assert_array_equal(answers(back, X), answers(model, X))
+        np.testing.assert_array_equal(back.kneighbors(X)[1], model.kneighbors(X)[1])
+
+
+@pytest.mark.parametrize("make", [spd, hermitian])
+@pytest.mark.parametrize("name", MATRIX_PHIS)
+def test_metrics_come_back(name, make, tmp_path):
+    X = make(10, 3)
+    phi = get_embedding(name, reg=0.01).fit(X)
+    A = np.random.default_rng(0).standard_normal((phi.shape_out_[0],) * 2)
+    metric = LearnedMetric(phi, A @ A.T)
+    metric.save(tmp_path / "metric.npz")
+    back = LearnedMetric.load(tmp_path / "metric.npz")
+    assert repr(back) == repr(metric)
+    np.testing.assert_array_equal(back.transform(X), metric.transform(X))
+    np.testing.assert_array_equal(back.mean(X), metric.mean(X))
+
+
+@pytest.mark.parametrize(
+    "labels", [(0, 1), (True, False), (2.0, 1.0), ("a", "bé"), np.array([3, 7], dtype=np.uint8), pd.array(["x", "y"])]
+)
+def test_labels_of_any_kind(labels, tmp_path):
+    X, codes = two_classes(labels=(0, 1))
+    y = pd.Series(np.asarray(labels)[codes])
+    model = CovMetricClassifier(random_state=0).fit(X, y)
+    model.save(tmp_path / "model.npz")
+    back = load_model(tmp_path / "model.npz")
+    assert back.predict(X).dtype == model.predict(X).dtype
+    np.testing.assert_array_equal(back.predict(X), model.predict(X))
+
+
+def test_pairs_and_named_features(tmp_path):
+    X, y = two_classes()
+    pairs, near = np.stack([X[:20], X[20:]], axis=1), np.where(y[:20] == y[20:][::-1], 1, -1)
+    model = CovMetricPairs(random_state=0).fit(pairs, near)
+    model.save(tmp_path / "model.npz")
+    np.testing.assert_array_equal(CovMetricPairs.load(tmp_path / "model.npz").predict(pairs), model.predict(pairs))
+    frame = pd.DataFrame(X[:, 0], columns=["Fz", "Cz", "Pz"])
+    named = CovMetricClassifier(random_state=0).fit(frame, y)
+    named.save(tmp_path / "named.npz")
+    back = load_model(tmp_path / "named.npz")
+    assert back.feature_names_in_.tolist() == ["Fz", "Cz", "Pz"]
+    with pytest.raises(ValueError, match="feature names should match"):
+        back.predict(frame.rename(columns={"Fz": "F7"}))
+
+
+def test_another_process_gives_the_same_bits(tmp_path):
+    X, y = two_classes(n=6)
+    model = CovMetricClassifier(random_state=0).fit(X, y)
+    model.save(tmp_path / "model.npz")
+    np.save(tmp_path / "X.npy", X)
+    code = (
+        "import sys, numpy as np, covmetric\n"
+        "model = covmetric.load_model(sys.argv[1] + '/model.npz'); X = np.load(sys.argv[1] + '/X.npy')\n"
+        "np.savez(sys.argv[1] + '/out.npz', a=model.predict(X), b=model.predict_proba(X), c=model.kneighbors(X)[0])\n"
+    )
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True)
+    out = np.load(tmp_path / "out.npz")
+    np.testing.assert_array_equal(out["a"], model.predict(X))
+    np.testing.assert_array_equal(out["b"], model.predict_proba(X))
+    np.testing.assert_array_equal(out["c"], model.kneighbors(X)[0])
+
+
+def test_what_cannot_be_saved(tmp_path):
+    X, y = two_classes()
+    path = tmp_path / "model.npz"
+    with pytest.raises(ValueError, match="model must be a LearnedMetric or an estimator of covmetric, got a dict"):
+        save_model({}, path)
+    with pytest.raises(NotFittedError, match="this CovMetric is not fitted yet"):
+        CovMetric().save(path)
+
+    class Squared(EMBEDDINGS["id"]):
+        pass
+
+    with pytest.raises(ValueError, match=r"metric_.embedding is a Squared, which a model file cannot hold"):
+        CovMetric(Squared(), random_state=0).fit(X, y).save(path)
+    assert list(tmp_path.iterdir()) == []
+    model = CovMetric(random_state=np.random.default_rng(0)).fit(X, y)
+    with pytest.warns(UserWarning, match=r"random_state is a Generator.*its default None was saved instead"):
+        model.save(path)
+    np.testing.assert_array_equal(load_model(path).transform(X), model.transform(X))
+
+
+def test_written_whole_or_not_at_all(tmp_path, monkeypatch):
+    X, y = two_classes()
+    path = tmp_path / "model.npz"
+    CovMetric(random_state=0).fit(X, y).save(path)
+    before = path.read_bytes()
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        CovMetric(random_state=1, lam=1.0).fit(X, y).save(path)
+    assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]
+
+
+def test_numpy_reads_the_arrays(tmp_path):
+    X, y = two_classes()
+    model = CovMetric(random_state=0).fit(X, y)
+    model.save(tmp_path / "model.npz")
+    with np.load(tmp_path / "model.npz", allow_pickle=False) as file:
+        np.testing.assert_array_equal(file["metric_.W"], model.W_)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_skops(name, tmp_path):
+    skops = pytest.importorskip("skops.io")
+    X, y = two_classes()
+    model = ESTIMATORS[name]().fit(X, y)
+    skops.dump(model, tmp_path / "model.skops")
+    assert set(skops.get_untrusted_types(file=tmp_path / "model.skops")) <= set(SKOPS_TRUSTED)
+    back = skops.load(tmp_path / "model.skops", trusted=SKOPS_TRUSTED)
+    np.testing.assert_array_equal(answers(back, X), answers(model, X))
+
+
+def test_all_that_skops_has_to_trust_exists():
+    import importlib
+
+    for name in SKOPS_TRUSTED:
+        module, _, attribute = name.rpartition(".")
+        assert hasattr(importlib.import_module(module), attribute)
+
+
+# Files from an enemy.
+
+
+@pytest.fixture(scope="module")
+def good():
+    """The bytes of a good file."""
+    X, y = two_classes()
+    folder = io.BytesIO()
+    model = CovMetricClassifier(CovMetric(random_state=0, prior="covariance")).fit(X, y)
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as name:
+        model.save(f"{name}/model.npz")
+        with open(f"{name}/model.npz", "rb") as file:
+            folder.write(file.read())
+    return folder.getvalue()
+
+
+def unpacked(content):
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        return {info.filename: archive.read(info) for info in archive.infolist()}
+
+
+def packed(members, compression=zipfile.ZIP_STORED):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", compression) as archive:
+        for name, data in members.items() if isinstance(members, dict) else members:
+            archive.writestr(zipfile.ZipInfo(name), data, compression)
+    return out.getvalue()
+
+
+def npy(array, allow_pickle=False):
+    out = io.BytesIO()
+    np.lib.format.write_array(out, array, version=(1, 0), allow_pickle=allow_pickle)
+    return out.getvalue()
+
+
+def with_manifest(content, change):
+    members = unpacked(content)
+    manifest = json.loads(members["manifest.json"])
+    manifest = change(manifest) or manifest
+    members["manifest.json"] = json.dumps(manifest).encode()
+    return packed(members)
+
+
+def with_array(content, name, array, describe=True, allow_pickle=False):
+    """The file with another array, which the manifest describes or not."""
+    members = unpacked(content)
+    members[f"{name}.npy"] = npy(array, allow_pickle)
+    if describe:
+        manifest = json.loads(members["manifest.json"])
+        manifest["arrays"][name] = {"dtype": array.dtype.str, "shape": list(array.shape)}
+        members["manifest.json"] = json.dumps(manifest).encode()
+    return packed(members)
+
+
+def set_at(path, value):
+    """A change of the manifest: the entry at a path of keys."""
+
+    def change(manifest):
+        node = manifest
+        *steps, last = path.split("/")
+        for step in steps:
+            node = node[step]
+        node[last] = value
+
+    return change
+
+
+def drop(name):
+    """A change of the manifest: without an entry of the estimator."""
+
+    def change(manifest):
+        del manifest["model"]["state"][name]
+
+    return change
+
+
+class Payload:
+    """Writes a file where it is unpickled."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return open, (self.path, "w")
+
+
+W = "learner_.metric_.W"
+STATE = "model/state"
+LEARNER = "model/state/learner_/state"
+
+
+def renamed(content, name):
+    members = unpacked(content)
+    return packed({(name if k == f"{W}.npy" else k): v for k, v in members.items()})
+
+
+def bomb(content):
+    members = unpacked(content)
+    members[f"{W}.npy"] = bytes(50_000_000)
+    return packed(members, zipfile.ZIP_DEFLATED)
+
+
+def huge_header(content, shape):
+    """An array whose own header and manifest claim more than the file holds."""
+    members = unpacked(content)
+    out = io.BytesIO()
+    np.lib.format.write_array_header_1_0(out, {"descr": "<f8", "fortran_order": False, "shape": shape})
+    members[f"{W}.npy"] = out.getvalue() + bytes(72)
+    manifest = json.loads(members["manifest.json"])
+    manifest["arrays"][W]["shape"] = list(shape)
+    members["manifest.json"] = json.dumps(manifest).encode()
+    return packed(members)
+
+
+def long_header(content):
+    members = unpacked(content)
+    members[f"{W}.npy"] = b"\x93NUMPY\x01\x00" + struct.pack("<H", 65535) + b" " * 65535
+    return packed(members)
+
+
+def lying_sizes(content):
+    """A directory that says a member is a gigabyte long."""
+    at = content.index(b"PK\x01\x02")
+    size = struct.pack("<L", 2**30)
+    return content[: at + 20] + size + size + content[at + 28 :]
+
+
+def many_members(content):
+    return packed([*unpacked(content).items(), *((f"x{i}.npy", b"") for i in range(500))])
+
+
+def twice(content):
+    members = list(unpacked(content).items())
+    with pytest.warns(UserWarning, match="Duplicate name"):
+        return packed([*members, members[-1]])
+
+
+def encrypted(content):
+    at = content.index(b"PK\x01\x02")
+    return content[: at + 8] + b"\x01\x00" + content[at + 10 :]
+
+
+def wrong_checksum(content):
+    at = content.index(unpacked(content)[f"{W}.npy"])
+    return content[: at + 130] + bytes([content[at + 130] ^ 1]) + content[at + 131 :]
+
+
+ENEMIES = {
+    "empty": (lambda _: b"", "not a zip file"),
+    "text": (lambda _: b"hello, world, this is not a model" * 10, "not a zip file"),
+    "truncated": (lambda good: good[:-100], "cut short"),
+    "cut in half": (lambda good: good[: len(good) // 2], "cut short"),
+    "something behind it": (lambda good: good + b"x" * 100, "cut short"),
+    "wrong checksum": (wrong_checksum, "Bad CRC-32"),
+    "no manifest": (lambda g: packed({k: v for k, v in unpacked(g).items() if ".json" not in k}), "has no manifest"),
+    "manifest is not JSON": (lambda g: packed({**unpacked(g), "manifest.json": b"{"}), "JSONDecodeError"),
+    "manifest is not text": (lambda g: packed({**unpacked(g), "manifest.json": b"\xff\xfe"}), "UnicodeDecodeError"),
+    "manifest is a list": (lambda g: packed({**unpacked(g), "manifest.json": b"[]"}), "does not say that it is"),
+    "manifest is deep": (
+        lambda g: packed({**unpacked(g), "manifest.json": b"[" * 10**6 + b"]" * 10**6}),
+        "RecursionError|does not say",
+    ),
+    "deep tree": (lambda g: with_manifest(g, set_at("model", json.loads("[" * 200 + "]" * 200))), "too deeply"),
+    "manifest with NaN": (lambda g: packed({**unpacked(g), "manifest.json": b'{"a": NaN}'}), "NaN, which is not JSON"),
+    "manifest is huge": (
+        lambda g: packed({**unpacked(g), "manifest.json": b" " * (2**24 + 1)}),
+        "bytes long, more than",
+    ),
+    "another format": (lambda g: with_manifest(g, set_at("format", "keras")), "does not say that it is"),
+    "newer version": (lambda g: with_manifest(g, set_at("format_version", 2)), "format version 2, and covmetric"),
+    "no version": (lambda g: with_manifest(g, set_at("format_version", None)), "format version None"),
+    "wrong class": (lambda g: with_manifest(g, set_at("class", "CovMetric")), "it holds a fitted 'CovMetric'"),
+    "unknown class": (lambda g: with_manifest(g, set_at("model/$class", "os.system")), "it holds a 'os.system'"),
+    "class within": (
+        lambda g: with_manifest(g, set_at(f"{LEARNER}/metric_/$class", "Popen")),
+        "it holds a 'Popen', which is not a class",
+    ),
+    "unknown entry": (lambda g: with_manifest(g, set_at("model", {"$eval": "1+1"})), "unknown entry '\\$eval'"),
+    "not a model": (lambda g: with_manifest(g, set_at("model", 3)), "belong to nothing"),
+    "status": (
+        lambda g: with_manifest(g, set_at(f"{LEARNER}/result_/state/status", {"$status": "PERFECT"})),
+        "KeyError: 'PERFECT'",
+    ),
+    "object array": (
+        lambda g: with_array(g, W, np.array([[Payload("pwned"), 1], [1, 1]], dtype=object), allow_pickle=True),
+        r"dtype '\|O', which a model does not hold",
+    ),
+    "object array in secret": (
+        lambda g: with_array(g, W, np.array([Payload("pwned")] * 9, dtype=object), False, allow_pickle=True),
+        "which its shape does not fit|the header of",
+    ),
+    "pickle as a member": (
+        lambda g: packed({**unpacked(g), "x.npy": pickle.dumps(Payload("pwned"))}),
+        "does not belong to the members",
+    ),
+    "pickle as an array": (
+        lambda g: packed({**unpacked(g), f"{W}.npy": pickle.dumps(Payload("pwned")) + bytes(72)}),
+        "magic string is not correct",
+    ),
+    "single precision": (lambda g: with_array(g, W, np.eye(3, dtype=np.float32)), "W must be an array of float64"),
+    "integers": (lambda g: with_array(g, W, np.eye(3, dtype=np.int64)), "W must be an array of float64"),
+    "text for numbers": (lambda g: with_array(g, W, np.array([["a"] * 3] * 3)), "W must be an array of float64"),
+    "big endian": (lambda g: with_array(g, W, np.eye(3, dtype=">f8")), "which a model does not hold"),
+    "dates": (lambda g: with_array(g, W, np.zeros((3, 3), "<M8[s]")), "which a model does not hold"),
+    "header unlike the manifest": (lambda g: with_array(g, W, np.eye(3, dtype=np.int64), False), "the header of"),
+    "column order": (lambda g: with_array(g, W, np.asfortranarray(np.ones((3, 3)))), "the header of"),
+    "huge shape": (lambda g: huge_header(g, (10**6, 10**6)), "which its shape does not fit"),
+    "absurd shape": (lambda g: huge_header(g, (2**62, 2**62)), "which its shape does not fit"),
+    "negative shape": (lambda g: with_manifest(g, set_at(f"arrays/{W}/shape", [-3, -3])), r"has shape \[-3, -3\]"),
+    "shape of floats": (lambda g: with_manifest(g, set_at(f"arrays/{W}/shape", [3.0, 3])), r"has shape \[3.0, 3\]"),
+    "long header": (long_header, "shape does not fit|eader"),
+    "NaN": (lambda g: with_array(g, W, np.full((3, 3), np.nan)), r"W\[0, 0\] is nan"),
+    "infinity": (lambda g: with_array(g, W, np.full((3, 3), np.inf)), r"W\[0, 0\] is inf"),
+    "indefinite": (lambda g: with_array(g, W, np.diag([1.0, 1.0, -1.0])), "must be positive semi-definite"),
+    "not symmetric": (lambda g: with_array(g, W, np.tri(3)), "W is not symmetric"),
+    "another size": (lambda g: with_array(g, W, np.eye(4)), "of the shape of W|W must have shape"),
+    "another metric": (lambda g: with_array(g, W, np.eye(3)), "components is not the square root of W"),
+    "references of another size": (lambda g: with_array(g, "_embedded", np.ones((40, 2, 2))), "the references must"),
+    "references with NaN": (lambda g: with_array(g, "_embedded", np.full((40, 3, 3), np.nan)), "the references"),
+    "classes out of range": (
+        lambda g: with_array(g, "_codes", np.full(40, 7, dtype=np.int64)),
+        "the references must belong to the classes",
+    ),
+    "negative classes": (lambda g: with_array(g, "_codes", np.full(40, -1, dtype=np.int64)), "belong to the classes"),
+    "classes of another length": (lambda g: with_array(g, "_codes", np.zeros(3, dtype=np.int64)), "one class each"),
+    "pairs out of range": (
+        lambda g: with_array(g, "_constraints.pairs", np.full((100, 2), 10**9)),
+        "pairs|one entry per pair",
+    ),
+    "other multipliers": (
+        lambda g: with_array(g, "learner_.result_.multipliers", np.zeros(286)),
+        "its gap is .*and it claims",
+    ),
+    "other references": (
+        lambda g: with_array(g, "_embedded", np.random.default_rng(0).standard_normal((40, 3, 3))),
+        "its gap is .*and it claims",
+    ),
+    "sizes that lie": (lying_sizes, "compressed|larger than the file|does not fit"),
+    "zip bomb": (bomb, "is compressed or encrypted"),
+    "encrypted": (encrypted, "is compressed or encrypted"),
+    "many members": (many_members, "it has 5.. members"),
+    "a member twice": (twice, "occurs twice"),
+    "path upwards": (lambda g: renamed(g, "../../evil.npy"), r"a member is called '\.\./\.\./evil.npy'"),
+    "absolute path": (lambda g: renamed(g, "/etc/passwd"), "a member is called '/etc/passwd'"),
+    "path of Windows": (lambda g: renamed(g, "C:\\evil.npy"), "a member is called 'C:"),
+    "unknown attribute": (
+        lambda g: with_manifest(g, set_at(f"{STATE}/predict", "me")),
+        "CovMetricClassifier lacks, or does not have",
+    ),
+    "missing attribute": (lambda g: with_manifest(g, drop("classes_")), "lacks, or does not have"),
+    "missing setting": (lambda g: with_manifest(g, drop("rule")), "KeyError: 'rule'"),
+    "huge matrices": (
+        lambda g: with_manifest(
+            g, set_at(f"{LEARNER}/metric_/state/embedding/state/shape_in_", {"$tuple": [10**9, 10**9]})
+        ),
+        "whitener_ must have shape",
+    ),
+    "unknown rule": (lambda g: with_manifest(g, set_at(f"{STATE}/rule", "oracle")), "rule must be one of"),
+    "bad setting": (
+        lambda g: with_manifest(g, set_at(f"{LEARNER}/metric_/state/embedding/state/reg", "lots")),
+        "reg must be a number",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ENEMIES)
+def test_enemies(name, good, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # where a payload would show
+    make, message = ENEMIES[name]
+    content = make(good)
+    assert content != good
+    path = tmp_path / "model.npz"
+    path.write_bytes(content)
+    del content
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match=message) as caught:
+            load_model(path)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert str(path) in str(caught.value)
+    assert list(tmp_path.iterdir()) == [path]  # nothing ran, nothing was unpacked
+    assert peak < 2**20 + 4 * min(path.stat().st_size, 2**22)
+
+
+def test_a_good_file_survives_the_enemies_workshop(good, tmp_path):
+    (tmp_path / "model.npz").write_bytes(packed(unpacked(good)))
+    assert isinstance(load_model(tmp_path / "model.npz"), CovMetricClassifier)
+
+
+def test_wrong_class_and_no_file(good, tmp_path):
+    path = tmp_path / "model.npz"
+    with pytest.raises(FileNotFoundError):
+        load_model(path)
+    path.write_bytes(good)
+    with pytest.raises(ValueError, match="holds a CovMetricClassifier, not a LearnedMetric"):
+        LearnedMetric.load(path)
+
+
+def mutated_bytes(content, rng):
+    data = bytearray(content)
+    for _ in range(rng.integers(1, 6)):
+        at, kind = int(rng.integers(len(data))), rng.integers(5)
+        span = int(rng.integers(1, 40))
+        if kind == 0:
+            data[at] ^= 1 << int(rng.integers(8))
+        elif kind == 1:
+            data[at : at + span] = rng.bytes(span)
+        elif kind == 2:
+            del data[at : at + span]
+        elif kind == 3:
+            other = int(rng.integers(len(data)))
+            data[at:at] = data[other : other + span]
+        else:
+            del data[at:]
+            data += b"\0"
+    return bytes(data)
+
+
+JUNK = [
+    *(None, True, -1, 0, 3, 2**70, 1e308, -0.5, "", "is", "log", [], [1, 2], {}),
+    *({"$array": "_codes"}, {"$float": "nan"}, {"$tuple": [2, 2]}, {"$objects": ["a"]}, {"$status": "SOLVED"}),
+    {"$class": "Newton", "state": {"memory": 1}},
+]
+
+
+def mutated_tree(content, rng):
+    """Entries of the manifest replaced by other plausible ones, in a file that is otherwise right."""
+    members = unpacked(content)
+    manifest = json.loads(members["manifest.json"])
+    for _ in range(rng.integers(1, 3)):
+        node, parent, key = manifest, None, None
+        while isinstance(node, dict | list) and len(node) and (parent is None or rng.random() < 0.9):
+            keys = list(node) if isinstance(node, dict) else range(len(node))
+            parent, key = node, keys[rng.integers(len(keys))]
+            node = node[key]
+        if parent is not None:
+            kind = rng.integers(3)
+            if kind == 0 and isinstance(parent, dict):
+                del parent[key]
+            else:
+                parent[key] = copy.deepcopy(JUNK[rng.integers(len(JUNK))])
+    members["manifest.json"] = json.dumps(manifest).encode()
+    return packed(members)
+
+
+def mutated_array(content, rng):
+    members = unpacked(content)
+    names = [name for name in members if name.endswith(".npy")]
+    name = names[rng.integers(len(names))]
+    array = np.lib.format.read_array(io.BytesIO(members[name]))
+    kind = rng.integers(5)
+    if kind == 0:
+        array = array[: len(array) // 2]
+    elif kind == 1:
+        array = array.reshape(-1)
+    elif kind == 2 and array.dtype.kind == "f" and array.size:
+        array = array.copy()
+        array.flat[rng.integers(array.size)] = [np.nan, np.inf, -1e300, 1e300, 0.0, -1.0][rng.integers(6)]
+    elif kind == 3 and array.dtype.kind in "fi":
+        array = array.astype([np.float64, np.int64, np.float32, np.uint8][rng.integers(4)])
+    else:
+        array = np.zeros(tuple(rng.integers(0, 4, rng.integers(0, 4))))
+    return with_array(content, name[:-4], np.ascontiguousarray(array))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("mutate", [mutated_bytes, mutated_tree, mutated_array])
+def test_ten_thousand_mutants(mutate, seed, good, tmp_path):
+    """A mutant loads, or is refused with ValueError: never another error, never much memory."""
+    rng = np.random.default_rng(seed)
+    path = tmp_path / "model.npz"
+    refused = 0
+    for _ in range(834):
+        path.write_bytes(mutate(good, rng))
+        try:
+            assert type(load_model(path)).__name__ in KINDS
+        except ValueError:
+            refused += 1
+    assert refused > 200
+
+
+def test_checksums_are_not_what_saves_us(good):
+    """The mutants of trees and arrays have right checksums."""
+    rng = np.random.default_rng(0)
+    with zipfile.ZipFile(io.BytesIO(mutated_array(good, rng))) as archive:
+        assert archive.testzip() is None
+        assert all(zlib.crc32(archive.read(info)) == info.CRC for info in archive.infolist())
