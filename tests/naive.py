@@ -162,3 +162,15 @@ def calibrated(distances, similar, merit):
         near = distances <= threshold
         values.append(merit((near & (similar > 0)).sum(), (near & (similar < 0)).sum(), positives, negatives))
     return max(values)
+
+
+def nearest(references, queries, k):
+    """Distances and indices of the k nearest, one distance at a time; None: each reference among the others."""
+    own = queries is None
+    distances, indices = [], []
+    for i, x in enumerate(references if own else queries):
+        squared = [(float(((x - y) ** 2).sum()), j) for j, y in enumerate(references) if not (own and j == i)]
+        chosen = sorted(squared)[:k]
+        distances.append([value**0.5 for value, _ in chosen])
+        indices.append([j for _, j in chosen])
+    return np.array(distances), np.array(indices)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks import itml, problems, projection, recognition, search, solvers
+from benchmarks import itml, neighbors, problems, projection, recognition, search, solvers
 from covmetric import Status, make_paper_problem, solve
 
 
@@ -90,3 +90,10 @@ def test_itml_side_by_side(monkeypatch, capsys):
     itml.compare(None, "iris", *load_iris(return_X_y=True), 1000)
     assert "iris" in capsys.readouterr().out
     compile(itml.PEER, "peer", "exec")
+
+
+def test_neighbors(capsys):
+    neighbors.main(["--smoke"])
+    printed = capsys.readouterr().out
+    assert "those of logeuclid for 40 of 40" in printed
+    assert "ANOTHER RESULT" not in printed

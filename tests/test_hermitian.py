@@ -51,9 +51,7 @@ def test_the_learned_matrix_is_hermitian(slack):
     assert turned.distance(*(turn @ X[:2] @ turn.conj().T)) == pytest.approx(learner.distance(X[0], X[1]), rel=1e-4)
 
 
-@pytest.mark.filterwarnings(
-    "ignore:Solution may be inaccurate:UserWarning"
-)  # Clarabel, a little short of its tolerance
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate:UserWarning")  # from Clarabel
 def test_against_the_complex_problem_in_cvxpy():
     """Twice the Burg divergence of a Hermitian W, and the same losses: Clarabel finds the same W."""
     cp = pytest.importorskip("cvxpy")

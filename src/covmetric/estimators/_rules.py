@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 from scipy.special import softmax
-from sklearn.neighbors import NearestNeighbors
 
 from covmetric._validation import FloatArray, IntArray, is_count
+from covmetric.neighbors import Search, get_search
 
 
 class Rule(ABC):
@@ -18,10 +18,13 @@ class Rule(ABC):
 
     name: ClassVar[str]
 
-    def __init__(self, n_classes: int, n_neighbors: int = 3, n_jobs: int | None = None) -> None:
+    def __init__(
+        self, n_classes: int, n_neighbors: int = 3, n_jobs: int | None = None, algorithm: str | Search = "auto"
+    ) -> None:
         self.n_classes = n_classes
         self.n_neighbors = n_neighbors
         self.n_jobs = n_jobs
+        self.algorithm = algorithm
 
     @abstractmethod
     def fit(self, vectors: FloatArray, codes: IntArray) -> Self:
@@ -37,22 +40,19 @@ class Rule(ABC):
 
 
 class NeighborsRule(Rule):
-    """The vote of the nearest training vectors, found exactly by scikit-learn's brute force."""
+    """The vote of the nearest training vectors, found exactly."""
 
     name = "neighbors"
 
     def fit(self, vectors: FloatArray, codes: IntArray) -> Self:
         check_n_neighbors(self.n_neighbors)
-        # Distances by a matrix product lose the digits that the vectors have in common.
-        self._centre = vectors.mean(axis=0)
         self._codes = codes
-        self._search = NearestNeighbors(algorithm="brute", n_jobs=self.n_jobs).fit(vectors - self._centre)
+        self._search = get_search(self.algorithm, self.n_jobs, vectors.shape).fit(vectors)
         return self
 
     def nearest(self, vectors: FloatArray | None, k: int) -> tuple[FloatArray, IntArray]:
         """Distances and indices of the k nearest, each of shape (l, k); None: of the training vectors' own others."""
-        distances, indices = self._search.kneighbors(None if vectors is None else vectors - self._centre, n_neighbors=k)
-        return distances, indices
+        return self._search.nearest(vectors, k)
 
     def shares(self, vectors: FloatArray) -> FloatArray:
         k = min(self.n_neighbors, len(self._codes))
@@ -85,11 +85,14 @@ RULES: dict[str, type[Rule]] = {
 }
 
 
-def get_rule(rule: str, n_classes: int, n_neighbors: int = 3, n_jobs: int | None = None) -> Rule:
+def get_rule(
+    rule: str, n_classes: int, n_neighbors: int = 3, n_jobs: int | None = None, algorithm: str | Search = "auto"
+) -> Rule:
     """The rule of that name."""
     if not (isinstance(rule, str) and rule in RULES):
         raise ValueError(f"rule must be one of {', '.join(map(repr, RULES))}, got {rule!r}")
-    return RULES[rule](n_classes, n_neighbors, n_jobs)
+    get_search(algorithm)  # refuses unknown names in any case
+    return RULES[rule](n_classes, n_neighbors, n_jobs, algorithm)
 
 
 def check_n_neighbors(n_neighbors: Any) -> None:

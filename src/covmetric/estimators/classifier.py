@@ -33,6 +33,9 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):  # ty
     rule : {"neighbors", "mean"}, default="neighbors"
         The vote of the nearest training examples, or the nearest class mean.
     n_neighbors : int, default=3
+    algorithm : {"auto", "brute", "pruned", "faiss"} or Search, default="auto"
+        How neighbours are found; all are exact. "auto": "pruned" where the examples are many and large, else "brute".
+        "faiss" needs the extra of that name.
     random_state : int, RandomState, Generator or None, default=None
         For the learner, where `learner` is None.
     n_jobs : int or None, default=None
@@ -62,12 +65,14 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):  # ty
         *,
         rule: str = "neighbors",
         n_neighbors: int = 3,
+        algorithm: Any = "auto",
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
         self.learner = learner
         self.rule = rule
         self.n_neighbors = n_neighbors
+        self.algorithm = algorithm
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -114,7 +119,9 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):  # ty
     def _remember(self, codes: IntArray) -> None:
         self._codes = codes
         vectors = self.metric_.map(self._embedded)
-        self._rule = get_rule(self.rule, len(self.classes_), self.n_neighbors, self.n_jobs).fit(vectors, codes)
+        self._rule = get_rule(self.rule, len(self.classes_), self.n_neighbors, self.n_jobs, self.algorithm).fit(
+            vectors, codes
+        )
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Learn from more labelled examples, starting from what is known: the embedding, the scale, the multipliers.
@@ -188,7 +195,8 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):  # ty
         check_n_neighbors(k)
         rule = self._rule
         if not isinstance(rule, NeighborsRule):
-            rule = NeighborsRule(len(self.classes_), k, self.n_jobs).fit(self.metric_.map(self._embedded), self._codes)
+            rule = NeighborsRule(len(self.classes_), k, self.n_jobs, self.algorithm)
+            rule.fit(self.metric_.map(self._embedded), self._codes)
         distances, indices = rule.nearest(None if X is None else self._vectors(X), k)
         return (distances, indices) if return_distance else indices
 

@@ -17,6 +17,7 @@ from covmetric.estimators import CovMetric, CovMetricClassifier, CovMetricCV, Co
 from covmetric.estimators._learning import Recipe
 from covmetric.metric import LearnedMetric
 from covmetric.model_file.archive import is_storable
+from covmetric.neighbors import SEARCHES
 from covmetric.orders import ORDERS
 from covmetric.slacks import SLACKS
 from covmetric.solvers import SOLVERS, History, SolveResult, Status
@@ -218,13 +219,18 @@ def _metric() -> Kind:
     return Kind("LearnedMetric", LearnedMetric, lambda v: {n: getattr(v, n) for n in parts}, put_together)
 
 
+_COMPONENTS: tuple[dict[str, Any], ...] = (PAIRS, BOUNDS, SLACKS, ORDERS, SOLVERS, SEARCHES)
 KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
         _metric(),
         *map(_estimator, ESTIMATORS),
         *map(_embedding, EMBEDDINGS.values()),
-        *(_component(cls) for registry in (PAIRS, BOUNDS, SLACKS, ORDERS, SOLVERS) for cls in registry.values()),
+        *(
+            _component(cls)
+            for registry in (PAIRS, BOUNDS, SLACKS, ORDERS, SOLVERS, SEARCHES)
+            for cls in registry.values()
+        ),
         *map(_record, (Certificate, History, SolveResult, Constraints, Recipe)),
     )
 }
