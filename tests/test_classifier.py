@@ -10,6 +10,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
 from covmetric import CovMetric, CovMetricClassifier, MetricProblem, Status, solve
+from covmetric.neighbors import SEARCHES
 from tests.test_estimators import classes_of_matrices
 
 
@@ -125,3 +126,24 @@ def test_partial_fit_checks():
 def test_the_classifier_takes_learners_only(data):
     with pytest.raises(ValueError, match="learner must be a CovMetric, a CovMetricCV or None, got LogisticRegression"):
         CovMetricClassifier(LogisticRegression()).fit(*data)
+
+
+@pytest.mark.parametrize("rule", ["neighbors", "mean"])
+def test_every_search_gives_the_same(data, rule):
+    X, y = data
+    found = {}
+    for algorithm in SEARCHES:
+        if algorithm == "faiss":
+            pytest.importorskip("faiss")
+        classifier = CovMetricClassifier(random_state=0, rule=rule, algorithm=algorithm).fit(X[:30], y[:30])
+        found[algorithm] = (classifier.predict_proba(X), *classifier.kneighbors(X, 4), *classifier.kneighbors())
+    for answers in found.values():
+        for one, expected in zip(answers, found["brute"], strict=True):
+            np.testing.assert_array_equal(one, expected)
+
+
+def test_unknown_search(data):
+    with pytest.raises(ValueError, match=r"algorithm must be one of 'auto', 'brute', 'pruned', 'faiss'.*got 'kd_tree'"):
+        CovMetricClassifier(algorithm="kd_tree").fit(*data)
+    with pytest.raises(ValueError, match="n_neighbors is 41, but there are only 40 training examples to find"):
+        CovMetricClassifier(random_state=0).fit(*data).kneighbors(data[0], 41)

@@ -1,4 +1,4 @@
-"""The README's example runs, and prints what the README says."""
+"""The examples of the README and of docs/metric.md run, and print what the pages say."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from pathlib import Path
 
 import pytest
 
-README = Path(__file__).parents[1] / "README.md"
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 
 
 assert README.read_text().count("```python") == 2
-BLOCKS = re.findall(r"```python\n(.*?)```.*?```text\n(.*?)```", README.read_text(), re.DOTALL)
+EXAMPLE = re.compile(r"```python\n((?:(?!```).)*?)```(?:(?!```).)*?```text\n(.*?)```", re.DOTALL)
+BLOCKS = EXAMPLE.findall(README.read_text()) + EXAMPLE.findall((ROOT / "docs" / "metric.md").read_text())
 
 
-@pytest.mark.parametrize(("block", "stable"), [(0, 4), (1, 5)], ids=["estimators", "problem"])
+@pytest.mark.parametrize(("block", "stable"), [(0, 4), (1, 5), (2, 12)], ids=["estimators", "problem", "metric"])
 def test_example(block, stable):
     code, printed = BLOCKS[block]
     out = io.StringIO()

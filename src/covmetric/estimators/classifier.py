@@ -193,6 +193,9 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):  # ty
         check_is_fitted(self)
         k = self.n_neighbors if n_neighbors is None else n_neighbors
         check_n_neighbors(k)
+        available = len(self._codes) - (X is None)
+        if k > available:
+            raise ValueError(f"n_neighbors is {k}, but there are only {available} training examples to find")
         rule = self._rule
         if not isinstance(rule, NeighborsRule):
             rule = NeighborsRule(len(self.classes_), k, self.n_jobs, self.algorithm)
