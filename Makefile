@@ -7,7 +7,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 .PHONY: help demo test lint types bench clean
 
 help:
-	@echo "make demo   install into $(VENV) and run the paper's convergence experiment (n = 10)"
+	@echo "make demo   install into $(VENV) and learn a metric on real recordings, beside the fixed ones"
 	@echo "make test   install the tools too, then lint, types, doctests and tests"
 	@echo "make lint   ruff and the strict type check alone"
 	@echo "make bench  print the benchmark tables (a quarter of an hour)"
@@ -17,8 +17,8 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.run: pyproject.toml constraints.txt | $(BIN)/python
-	@echo "Installing covmetric into $(VENV) ..."
-	$(PIP) -e .
+	@echo "Installing covmetric and the recordings of the demo into $(VENV) ..."
+	$(PIP) -e ".[demo]"
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
@@ -27,7 +27,7 @@ $(VENV)/.dev: pyproject.toml constraints.txt | $(BIN)/python
 	@touch $@ $(VENV)/.run
 
 demo: $(VENV)/.run
-	$(BIN)/python -m covmetric.experiments.convergence --sizes 10
+	$(BIN)/covmetric demo
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

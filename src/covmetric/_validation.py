@@ -26,6 +26,13 @@ def is_count(value: Any) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool) and int(value) >= 0
 
 
+def check_counts(**values: Any) -> None:
+    """Each is an integer >= 1."""
+    for name, value in values.items():
+        if not (is_count(value) and value >= 1):
+            raise ValueError(f"{name} must be an integer >= 1, got {value!r}")
+
+
 def check_tolerance(tol: Any) -> None:
     """A tolerance is a number >= 0."""
     if not (is_number(tol) and tol >= 0):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from covmetric._validation import is_count, is_number
+from covmetric._validation import check_counts, is_number
 from covmetric.problem import MetricProblem
 from covmetric.slacks import Slack
 
@@ -32,9 +32,7 @@ def make_paper_problem(
     """
     if not (is_number(lam) and lam > 0):
         raise ValueError(f"lam must be positive, got {lam!r}")
-    for name, value in (("n", n), ("K", K)):
-        if not (is_count(value) and value >= 1):
-            raise ValueError(f"{name} must be an integer >= 1, got {value!r}")
+    check_counts(n=n, K=K)
     rng = np.random.default_rng(seed)
     F = rng.uniform(-0.5, 0.5, (K, n, n))
     similar = rng.choice([-1.0, 1.0], K)

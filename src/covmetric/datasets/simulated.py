@@ -1,0 +1,106 @@
+"""Simulated classes of matrices and of images, for tests and for a first look."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.utils import Bunch
+
+from covmetric._validation import check_counts, generator, is_number
+
+
+def make_spd_classes(
+    n_classes: int = 3,
+    n_per_class: int = 40,
+    n: int = 6,
+    n_informative: int = 2,
+    separation: float = 1.0,
+    nuisance: float = 0.7,
+    samples: int = 100,
+    random_state: int | None = 0,
+) -> Bunch:
+    """Sample covariances of classes that differ in a few channels, among others whose power varies within a class.
+
+    A fixed metric looks at all channels alike; a learned one can leave the others out.
+
+    Parameters
+    ----------
+    n_classes, n_per_class, n : int
+        n is the size of the matrices.
+    n_informative : int
+        Channels whose power depends on the class.
+    separation : float
+        Standard deviation, over the classes, of the logarithm of their power.
+    nuisance : float
+        Standard deviation, over the examples, of the logarithm of the power of the other channels.
+    samples : int
+        Of each sample covariance, at least n.
+    random_state : int, Generator or None
+
+    Returns
+    -------
+    Bunch
+        ``X`` (n_classes n_per_class, n, n), ``y``, ``groups`` (None).
+
+    Examples
+    --------
+    >>> data = make_spd_classes(n_classes=2, n_per_class=10, n=4)
+    >>> data.X.shape, data.y.shape
+    ((20, 4, 4), (20,))
+    """
+    check_counts(n_classes=n_classes, n_per_class=n_per_class, n=n, n_informative=n_informative, samples=samples)
+    if n_informative > n or samples < n:
+        raise ValueError(f"n_informative and n must be at most n and samples; got {n_informative}, {n}, {samples}")
+    for name, value in (("separation", separation), ("nuisance", nuisance)):
+        if not (is_number(value) and value >= 0):
+            raise ValueError(f"{name} must be a number >= 0, got {value!r}")
+    rng = generator(random_state)
+    y = np.repeat(np.arange(n_classes), n_per_class)
+    log_power = np.zeros((len(y), n))
+    log_power[:, :n_informative] = separation * rng.standard_normal((n_classes, n_informative))[y]
+    log_power[:, n_informative:] = nuisance * rng.standard_normal((len(y), n - n_informative))
+    mixing = np.linalg.qr(rng.standard_normal((n, n)))[0]
+    series = rng.standard_normal((len(y), n, samples)) * np.exp(0.5 * log_power)[:, :, None]
+    series = mixing @ series
+    return Bunch(X=series @ np.swapaxes(series, 1, 2) / samples, y=y, groups=None)
+
+
+def make_textures(
+    n_classes: int = 4, n_per_class: int = 5, size: int = 64, noise: float = 0.2, random_state: int | None = 0
+) -> Bunch:
+    """Grey images of oriented, band-limited noise; a class has a direction, a wavelength and a bandwidth.
+
+    Parameters
+    ----------
+    n_classes, n_per_class, size : int
+        Images are size x size.
+    noise : float
+        Share of white noise.
+    random_state : int, Generator or None
+
+    Returns
+    -------
+    Bunch
+        ``images`` (n_classes n_per_class, size, size), float64, from 0 to 255; ``y``; ``groups`` (None).
+
+    Examples
+    --------
+    >>> make_textures(n_classes=2, n_per_class=3, size=32).images.shape
+    (6, 32, 32)
+    """
+    check_counts(n_classes=n_classes, n_per_class=n_per_class, size=size)
+    if not (is_number(noise) and 0 <= noise <= 1):
+        raise ValueError(f"noise must be a number from 0 to 1, got {noise!r}")
+    rng = generator(random_state)
+    angle, wavelength = np.pi * rng.random(n_classes), rng.uniform(4.0, 12.0, n_classes)
+    bandwidth = rng.uniform(0.3, 1.0, n_classes)
+    fy, fx = np.meshgrid(np.fft.fftfreq(size), np.fft.fftfreq(size), indexing="ij")
+    images, y = [], np.repeat(np.arange(n_classes), n_per_class)
+    for c in y:
+        along = fx * np.cos(angle[c]) + fy * np.sin(angle[c])
+        across = -fx * np.sin(angle[c]) + fy * np.cos(angle[c])
+        width = bandwidth[c] / wavelength[c]
+        response = np.exp(-0.5 * (((np.abs(along) - 1.0 / wavelength[c]) / width) ** 2 + (across / width) ** 2))
+        wave = np.fft.ifft2(np.fft.fft2(rng.standard_normal((size, size))) * response).real
+        mixed = (1.0 - noise) * wave / wave.std() + noise * rng.standard_normal((size, size))
+        images.append(np.clip(128.0 + 40.0 * mixed, 0.0, 255.0))
+    return Bunch(images=np.stack(images), y=y, groups=None)

@@ -1,0 +1,7 @@
+"""From images, series and image sets to covariance matrices."""
+
+from __future__ import annotations
+
+from covmetric.descriptors.series import FilterBank, SeriesCovariances, sliding_windows
+
+__all__ = ["FilterBank", "SeriesCovariances", "sliding_windows"]

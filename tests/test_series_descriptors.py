@@ -1,0 +1,128 @@
+"""Series to covariance matrices, against pyRiemann and NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from pyriemann.estimation import Covariances
+from scipy.signal import welch
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+
+from covmetric import CovMetricClassifier
+from covmetric.descriptors import FilterBank, SeriesCovariances, sliding_windows
+
+
+def noise(trials=6, channels=4, times=60, seed=0):
+    return np.random.default_rng(seed).standard_normal((trials, channels, times))
+
+
+@pytest.mark.parametrize("estimator", ["oas", "lwf", "scm", "cov"])
+def test_as_pyriemann(estimator):
+    X = noise()
+    np.testing.assert_array_equal(SeriesCovariances(estimator).fit_transform(X), Covariances(estimator).transform(X))
+
+
+def test_series_of_different_lengths():
+    X = [noise(1, 3, times)[0] for times in (20, 35, 50)]
+    matrices = SeriesCovariances("cov").fit_transform(X)
+    for one, matrix in zip(X, matrices, strict=True):
+        np.testing.assert_allclose(matrix, np.cov(one), rtol=1e-12)
+
+
+def test_several_processes_give_the_same_bits():
+    X = noise(200)
+    np.testing.assert_array_equal(SeriesCovariances(n_jobs=2).fit_transform(X), SeriesCovariances().fit_transform(X))
+
+
+def test_an_estimator_of_ones_own():
+    def diagonal(x):
+        return np.diag(x.var(axis=1))
+
+    matrices = SeriesCovariances(diagonal).fit_transform(noise())
+    np.testing.assert_allclose(matrices[0], diagonal(noise()[0]))
+
+
+def test_shrinkage_makes_few_samples_definite():
+    X = noise(5, 10, 6)
+    assert np.linalg.eigvalsh(SeriesCovariances().fit_transform(X)).min() > 1e-3
+    assert np.linalg.eigvalsh(SeriesCovariances("scm").fit_transform(X)).min() < 1e-12
+
+
+@pytest.mark.parametrize(
+    ("X", "message"),
+    [
+        (np.ones((3, 4)), r"X must have shape \(l, channels, times\).*got \(3, 4\)"),
+        ([], "X is empty"),
+        ([np.ones((2, 5)), np.ones((3, 5))], r"X\[1\] has 3 channels, the others 2"),
+        ([np.ones((2, 5)), np.ones(5)], r"X\[1\] must have shape \(channels, times\), both >= 1; got \(5,\)"),
+        ([np.ones((2, 1))], r"X\[0\] has one sample only"),
+        ([np.ones((2, 5)), np.full((2, 5), np.nan)], r"X\[1\]\[0, 0\] is nan"),
+        (np.full((2, 2, 5), np.inf), r"X\[0, 0, 0\] is inf"),
+    ],
+)
+def test_bad_series(X, message):
+    with pytest.raises(ValueError, match=message):
+        SeriesCovariances().fit(X)
+
+
+def test_other_channels_and_unknown_estimators():
+    fitted = SeriesCovariances().fit(noise())
+    with pytest.raises(ValueError, match=r"X\[0\] has 3 channels, the others 4"):
+        fitted.transform(noise(channels=3))
+    with pytest.raises(ValueError, match="Unknown"):
+        SeriesCovariances("median").fit_transform(noise())
+
+
+def test_a_filter_bank_keeps_its_bands():
+    X = noise(2, 3, 2000)
+    bands = [(5.0, 10.0), (20.0, 30.0)]
+    Y = FilterBank(bands, sfreq=100.0).fit_transform(X)
+    assert Y.shape == (2, 6, 2000)
+    for b, (low, high) in enumerate(bands):
+        frequencies, power = welch(Y[0, 3 * b], fs=100.0, nperseg=500)
+        inside = (frequencies >= low) & (frequencies <= high)
+        assert power[inside].sum() > 0.95 * power.sum()
+    lists = FilterBank(bands, sfreq=100.0).fit_transform([X[0], X[1, :, :500]])
+    assert [one.shape for one in lists] == [(6, 2000), (6, 500)]
+    np.testing.assert_array_equal(lists[0], Y[0])
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"bands": []}, "bands is empty"),
+        ({"bands": [(5, 10), (20, 60)]}, r"bands\[1\] is \(20, 60\): needs 0 < low < high < sfreq / 2 = 50"),
+        ({"sfreq": -1}, "sfreq must be a positive number, got -1"),
+        ({"order": 0}, "order must be an integer >= 1, got 0"),
+    ],
+)
+def test_bad_bands(settings, message):
+    with pytest.raises(ValueError, match=message):
+        FilterBank(**{"bands": [(5, 10)], "sfreq": 100, **settings}).fit(noise())
+
+
+def test_a_series_too_short_to_filter():
+    with pytest.raises(ValueError, match=r"X\[0\] has 10 samples; a filter of order 4 needs 28"):
+        FilterBank([(5, 10)], 100).fit_transform(noise(times=10))
+
+
+def test_windows():
+    X = noise(2, 3, 25)
+    found = sliding_windows(X, 10, 5)
+    assert found.series.tolist() == [0] * 4 + [1] * 4 and found.start.tolist() == [0, 5, 10, 15] * 2
+    for window, i, start in zip(found.X, found.series, found.start, strict=True):
+        np.testing.assert_array_equal(window, X[i, :, start : start + 10])
+    assert len(sliding_windows(X, 10).X) == 4
+    with pytest.raises(ValueError, match=r"series\[0\] has 25 samples, fewer than a window of 26"):
+        sliding_windows(X, 26)
+    with pytest.raises(ValueError, match="step must be an integer >= 1, got 0"):
+        sliding_windows(X, 5, 0)
+
+
+def test_in_a_pipeline():
+    X, y = noise(40, times=300), np.arange(40) % 2
+    X[y == 1, 0] += np.sin(2 * np.pi * 8 * np.arange(300) / 100)
+    bank = FilterBank([(7, 9), (20, 30)], 100.0)
+    pipeline = make_pipeline(bank, SeriesCovariances(), CovMetricClassifier(random_state=0))
+    assert clone(pipeline).fit(X[:30], y[:30]).score(X[30:], y[30:]) > 0.9
