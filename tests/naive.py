@@ -174,3 +174,28 @@ def nearest(references, queries, k):
         distances.append([value**0.5 for value, _ in chosen])
         indices.append([j for _, j in chosen])
     return np.array(distances), np.array(indices)
+
+
+def region_covariance(image, names, box):
+    """np.cov of pixel features over the box [top, left, height, width], one pixel at a time."""
+    image = np.asarray(image, dtype=float)
+    rows, columns = image.shape[:2]
+
+    def grey(y, x):
+        pixel = image[min(max(y, 0), rows - 1), min(max(x, 0), columns - 1)]
+        return pixel if image.ndim == 2 else 0.299 * pixel[0] + 0.587 * pixel[1] + 0.114 * pixel[2]
+
+    def values(y, x):
+        Ix, Iy = grey(y, x + 1) - grey(y, x - 1), grey(y + 1, x) - grey(y - 1, x)
+        Ixx = 2 * grey(y, x) - grey(y, x - 1) - grey(y, x + 1)
+        Iyy = 2 * grey(y, x) - grey(y - 1, x) - grey(y + 1, x)
+        known = {"x": x, "y": y, "I": grey(y, x), "Ix": Ix, "Iy": Iy, "Ixx": Ixx, "Iyy": Iyy}
+        known |= {f"|{name}|": abs(known[name]) for name in ("Ix", "Iy", "Ixx", "Iyy")}
+        known |= {"|grad|": (Ix**2 + Iy**2) ** 0.5, "angle": np.arctan2(abs(Iy), abs(Ix))}
+        if image.ndim == 3:
+            known |= dict(zip("RGB", image[y, x], strict=True))
+        return [known[name] for name in names]
+
+    top, left, height, width = box
+    pixels = [values(y, x) for y in range(top, top + height) for x in range(left, left + width)]
+    return np.cov(np.array(pixels).T)

@@ -10,7 +10,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
 from covmetric import CovMetric, CovMetricClassifier, MetricProblem, Status, solve
-from covmetric.neighbors import SEARCHES
+from covmetric.neighbors import SEARCHES, BruteSearch
 from tests.test_estimators import classes_of_matrices
 
 
@@ -147,3 +147,13 @@ def test_unknown_search(data):
         CovMetricClassifier(algorithm="kd_tree").fit(*data)
     with pytest.raises(ValueError, match="n_neighbors is 41, but there are only 40 training examples to find"):
         CovMetricClassifier(random_state=0).fit(*data).kneighbors(data[0], 41)
+
+
+def test_a_search_object_serves_several(data):
+    X, y = data
+    search = BruteSearch()
+    first = CovMetricClassifier(CovMetric("log", random_state=0), algorithm=search).fit(X, y)
+    before = first.kneighbors(X)[1]
+    CovMetricClassifier(CovMetric("log", random_state=0), algorithm=search).fit(X[::-1], y[::-1])
+    np.testing.assert_array_equal(first.kneighbors(X)[1], before)
+    assert vars(search) == {"n_jobs": None}

@@ -114,3 +114,24 @@ def test_complex_vectors_are_refused():
     real = CovMetric(random_state=0).fit(X[4:].real, y[4:])
     with pytest.raises(ValueError, match=r"X is complex .complex128., but the embedding was fitted on real matrices"):
         real.transform(X[4:])
+
+
+@pytest.mark.parametrize("phi", MATRIX_PHIS)
+def test_lambda_means_the_same_for_matrices_without_an_imaginary_part(phi):
+    X, y = phase_classes()
+    settings = {"phi": phi, "tol": 1e-11, "random_state": 0}
+    real, both = CovMetric(**settings).fit(X.real, y), CovMetric(**settings).fit(X.real + 0j, y)
+    np.testing.assert_allclose(both.pairwise(X.real), real.pairwise(X.real), rtol=1e-5, atol=1e-8)
+
+
+def test_a_hermitian_prior():
+    X, y = phase_classes()
+    prior = X.mean(axis=0)
+    learner = CovMetric("log", prior=prior, lam=np.inf).fit(X, y)
+    np.testing.assert_allclose(learner.W_[:3, :3] + 1j * learner.W_[3:, :3], prior, rtol=1e-10)
+    assert CovMetric("log", prior=np.eye(3), random_state=0).fit(X, y).status_.name == "SOLVED"
+
+
+def test_lists_whose_first_entries_are_real():
+    X = [[[1.0, 0.5j], [-0.5j, 2.0]], [[2.0, 0.1], [0.1, 1.0]], [[1.5, 0.4j], [-0.4j, 2.0]], [[2.0, 0.2], [0.2, 1.0]]]
+    assert CovMetric("log", random_state=0).fit(X, [0, 1, 0, 1]).metric_.embedding.complex_

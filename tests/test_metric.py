@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from covmetric import LearnedMetric, get_embedding
+from covmetric import CovMetric, CovMetricClassifier, LearnedMetric, get_embedding
 from covmetric.embeddings import EMBEDDINGS
 from tests import naive
 from tests.test_embeddings import spd
@@ -130,7 +130,7 @@ def test_the_mean_is_nearest_to_all(metric):
     np.testing.assert_allclose(metric.mean(X, sample_weight=[2.0, *[1.0] * 11]), twice, rtol=1e-9)
 
 
-@pytest.mark.parametrize("weights", [np.ones(3), -np.ones(12), np.zeros(12)])
+@pytest.mark.parametrize("weights", [np.ones(3), np.zeros(12)])
 def test_weights_of_a_mean(metric, weights):
     with pytest.raises(ValueError, match="sample_weight must have 12 entries >= 0, not all of them 0"):
         metric.mean(spd(12, 4), sample_weight=weights)
@@ -210,3 +210,57 @@ def test_the_log_euclidean_metric_is_pyriemanns():
         np.testing.assert_allclose(metric.mean(X), mean_logeuclid(X), rtol=1e-9, atol=1e-12)
         ours = MDM(metric=metric.as_pyriemann()).fit(X, y)
         np.testing.assert_array_equal(ours.predict(X), MDM(metric="logeuclid").fit(X, y).predict(X))
+
+
+def test_near_duplicates_beside_an_example_far_away():
+    metric = LearnedMetric(get_embedding("id").fit(np.eye(2)[None]), np.eye(2))
+    X = np.stack([np.diag([1.0, 2.0]), np.diag([1.0 + 1e-6, 2.0]), 1e10 * np.eye(2)])
+    np.testing.assert_allclose(metric.pairwise(X)[0, 1], metric.distance(X[0], X[1]), rtol=1e-12)
+
+
+def test_what_overflows_is_an_error():
+    X, y = spd(20, 3), np.arange(20) % 2
+    metric = LearnedMetric(get_embedding("id").fit(X), np.eye(3))
+    for call in (
+        lambda: metric.pairwise(X * 1e155),
+        lambda: metric.distance(X[0] * 1e200, X[1]),
+        lambda: metric.importance(X * 1e200),
+        lambda: metric.explain(X[0] * 1e200, X[1]),
+    ):
+        with pytest.raises(ValueError, match="overflow: rescale"):
+            call()
+    huge = metric.mean(X, sample_weight=np.full(20, 1e308))
+    np.testing.assert_allclose(huge, X.mean(axis=0), rtol=1e-12)
+    model = CovMetricClassifier(CovMetric("id", random_state=0), rule="mean").fit(X, y)
+    with pytest.raises(ValueError, match=r"X\[1\] is too far from the class means"):
+        model.predict_proba(np.stack([X[0], X[1] * 1e200]))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda m, X: m.class_means(X, [None, "a"] * 6), "y mixes classes that cannot be sorted"),
+        (lambda m, X: m.class_means(X, [np.nan] * 12), "y has NaN"),
+        (lambda m, X: m.class_means(X[:0], []), "y must have one entry per example"),
+        (lambda m, X: m.mean(X, [-1.0, *[1.0] * 11]), r"sample_weight\[0\] is -1.0: every entry must be >= 0"),
+        (lambda m, X: m.pairwise(X, n_jobs=0), "n_jobs must be None or an integer other than 0, got 0"),
+        (lambda m, _: m.as_kernel(["linear"]), "kind must be one of"),
+        (
+            lambda _, X: LearnedMetric("log", np.eye(4)),
+            "embedding must be a fitted Embedding, see get_embedding; got 'log'",
+        ),
+    ],
+)
+def test_messages(metric, call, message):
+    with pytest.raises(ValueError, match=message):
+        call(metric, spd(12, 4))
+
+
+def test_a_kernel_is_tuned_by_its_name(metric):
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.svm import SVC
+
+    X, y = spd(40, 4, seed=7), np.arange(40) % 2
+    X[y == 1] *= 3.0
+    search = GridSearchCV(SVC(kernel=metric.as_kernel()), {"kernel__gamma": [1e-3, 1.0]}, cv=2).fit(X, y)
+    assert search.best_params_["kernel__gamma"] in (1e-3, 1.0)

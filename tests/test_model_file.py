@@ -216,6 +216,63 @@ def test_all_that_skops_has_to_trust_exists():
         assert hasattr(importlib.import_module(module), attribute)
 
 
+def test_settings_that_were_changed_after_fit(tmp_path):
+    X, y = two_classes()
+    model = CovMetricClassifier(random_state=0).fit(X, y).set_params(n_neighbors=1)
+    assert set(np.unique(model.predict_proba(X))) == {0.0, 1.0}  # as in scikit-learn, it counts from now on
+    model.set_params(rule="mean")  # for the next fit
+    model.save(tmp_path / "model.npz")
+    np.testing.assert_array_equal(load_model(tmp_path / "model.npz").predict_proba(X), model.predict_proba(X))
+    model.set_params(n_neighbors=0)
+    with pytest.raises(ValueError, match="the model cannot be saved: n_neighbors must be an integer >= 1, got 0"):
+        model.save(tmp_path / "model.npz")
+    assert load_model(tmp_path / "model.npz").n_neighbors == 1
+
+
+def test_many_splits_and_odd_numbers(tmp_path):
+    from sklearn.model_selection import LeaveOneOut
+
+    X, y = two_classes()
+    X, y = np.concatenate([X] * 7), np.concatenate([y] * 7)
+    X = X * np.random.default_rng(0).uniform(0.8, 1.2, (len(X), 1, 1))
+    model = CovMetricCV("log", lambdas=[0.1], cv=LeaveOneOut(), random_state=0).fit(X, y)
+    with pytest.warns(UserWarning, match="cv is a LeaveOneOut.*its default 3 was saved instead"):
+        model.save(tmp_path / "model.npz")
+    assert len([k for k in load_model(tmp_path / "model.npz").cv_results_ if k.startswith("split")]) == len(X)
+    with pytest.warns(UserWarning, match="lam is a longdouble"):
+        CovMetric(lam=np.longdouble(0.01), random_state=0).fit(X, y).save(tmp_path / "model.npz")
+
+
+def test_pandas_output_and_jobs(tmp_path):
+    X, y = two_classes()
+    model = CovMetric(random_state=0, n_jobs=2).set_output(transform="pandas").fit(X, y)
+    model.save(tmp_path / "model.npz")
+    back = load_model(tmp_path / "model.npz")
+    assert back.n_jobs is None  # a matter of the machine
+    pd.testing.assert_frame_equal(back.transform(X), model.transform(X))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="links and permissions")
+def test_links_and_permissions_stay(tmp_path):
+    X, y = two_classes()
+    target, link = tmp_path / "target.npz", tmp_path / "link.npz"
+    target.write_bytes(b"old")
+    target.chmod(0o600)
+    link.symlink_to(target)
+    CovMetric(random_state=0).fit(X, y).save(link)
+    assert link.is_symlink() and target.stat().st_mode & 0o777 == 0o600
+    assert isinstance(load_model(target), CovMetric)
+    with pytest.raises(IsADirectoryError, match="is a folder: give the name of a file"):
+        CovMetric(random_state=0).fit(X, y).save(tmp_path)
+
+
+def test_tiny_matrices_come_back(tmp_path):
+    X, y = two_classes()
+    model = CovMetricClassifier(CovMetric("relog", random_state=0)).fit(X * 1e-300, y)
+    model.save(tmp_path / "model.npz")
+    np.testing.assert_array_equal(load_model(tmp_path / "model.npz").predict(X * 1e-300), model.predict(X * 1e-300))
+
+
 # Files from an enemy.
 
 
@@ -345,8 +402,53 @@ def lying_sizes(content):
     return content[: at + 20] + size + size + content[at + 28 :]
 
 
+def choking_header(content):
+    """Nested so deeply that Python's parser gives up with MemoryError."""
+    members = unpacked(content)
+    header = b"-" * 9900 + b"1" + b" " * 10 + b"\n"
+    members[f"{W}.npy"] = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + bytes(72)
+    return packed(members)
+
+
+def zip64(content):
+    """With a 64-bit end record, which the library would prefer to the other."""
+    end = content[-22:]
+    entries, length, start = struct.unpack("<H", end[10:12])[0], *struct.unpack("<2L", end[12:20])
+    record = struct.pack("<4sQ2H2L4Q", b"PK\x06\x06", 44, 45, 45, 0, 0, entries, entries, length, start)
+    locator = struct.pack("<4sLQL", b"PK\x06\x07", 0, len(content) - 22, 1)
+    grown = end[:12] + struct.pack("<2L", length + len(record) + len(locator), start) + end[20:]
+    return content[:-22] + record + locator + grown
+
+
+def arrays_of(content, name):
+    return np.lib.format.read_array(io.BytesIO(unpacked(content)[f"{name}.npy"]))
+
+
+def without_pairs(content):
+    """A metric without the pairs that it was learned from, whose claims nobody could check."""
+    members = {name: data for name, data in unpacked(content).items() if not name.startswith("_constraints")}
+    manifest = json.loads(members["manifest.json"])
+    manifest["model"]["state"]["_constraints"] = None
+    manifest["arrays"] = {k: v for k, v in manifest["arrays"].items() if not k.startswith("_constraints")}
+    members["manifest.json"] = json.dumps(manifest).encode()
+    return packed(members)
+
+
+def repeated_pairs(content):
+    pairs = arrays_of(content, "_constraints.pairs")
+    pairs[1] = pairs[0]
+    return with_array(content, "_constraints.pairs", pairs)
+
+
+def claim_more(manifest):
+    """A certificate of zero, consistent in itself."""
+    claims = manifest["model"]["state"]["learner_"]["state"]["result_"]["state"]["certificate"]["state"]
+    claims.update(dual=claims["primal"] - 1e-3, gap=1e-3, relative_gap=1e-3 / max(1.0, abs(claims["primal"])))
+    claims.update(rounding=0.0)
+
+
 def many_members(content):
-    return packed([*unpacked(content).items(), *((f"x{i}.npy", b"") for i in range(500))])
+    return packed([*unpacked(content).items(), *((f"x{i}.npy", b"") for i in range(20_000))])
 
 
 def twice(content):
@@ -415,7 +517,7 @@ ENEMIES = {
     ),
     "pickle as an array": (
         lambda g: packed({**unpacked(g), f"{W}.npy": pickle.dumps(Payload("pwned")) + bytes(72)}),
-        "magic string is not correct",
+        "is not an array of version 1.0",
     ),
     "single precision": (lambda g: with_array(g, W, np.eye(3, dtype=np.float32)), "W must be an array of float64"),
     "integers": (lambda g: with_array(g, W, np.eye(3, dtype=np.int64)), "W must be an array of float64"),
@@ -458,7 +560,7 @@ ENEMIES = {
     "sizes that lie": (lying_sizes, "compressed|larger than the file|does not fit"),
     "zip bomb": (bomb, "is compressed or encrypted"),
     "encrypted": (encrypted, "is compressed or encrypted"),
-    "many members": (many_members, "it has 5.. members"),
+    "many members": (many_members, "it has 200.. members"),
     "a member twice": (twice, "occurs twice"),
     "path upwards": (lambda g: renamed(g, "../../evil.npy"), r"a member is called '\.\./\.\./evil.npy'"),
     "absolute path": (lambda g: renamed(g, "/etc/passwd"), "a member is called '/etc/passwd'"),
@@ -475,7 +577,38 @@ ENEMIES = {
         ),
         "whitener_ must have shape",
     ),
-    "unknown rule": (lambda g: with_manifest(g, set_at(f"{STATE}/rule", "oracle")), "rule must be one of"),
+    "unknown rule": (lambda g: with_manifest(g, set_at(f"{STATE}/_rule_name", "oracle")), "rule must be one of"),
+    "header that Python would choke on": (choking_header, "is not one that NumPy writes"),
+    "a second directory": (zip64, "zip64"),
+    "unknown entries": (lambda g: with_manifest(g, set_at("junk", [[]] * 1000)), r"unknown entries \['junk'\]"),
+    "no pairs": (without_pairs, "do not belong together"),
+    "the same pair again": (repeated_pairs, "its pairs are not all different"),
+    "pairs that contradict the labels": (
+        lambda g: with_array(g, "_codes", np.concatenate([arrays_of(g, "_codes")[:1], arrays_of(g, "_codes")[:-1]])),
+        "its pairs contradict its labels",
+    ),
+    "a claim that contradicts itself": (
+        lambda g: with_manifest(g, set_at(f"{LEARNER}/result_/state/certificate/state/relative_gap", -7.0)),
+        "contradicts itself",
+    ),
+    "solved, it says": (lambda g: with_manifest(g, claim_more), "contradicts itself|its gap is|its primal is"),
+    "no certificate": (
+        lambda g: with_manifest(g, set_at(f"{LEARNER}/result_/state/certificate", None)),
+        "SolveResult.certificate must be Certificate",
+    ),
+    "status in words": (
+        lambda g: with_manifest(g, set_at(f"{LEARNER}/result_/state/status", "SOLVED")),
+        "SolveResult.status must be Status",
+    ),
+    "no selection": (
+        lambda g: with_manifest(g, set_at(f"{STATE}/_recipe/state/selection", None)),
+        "Recipe.selection must be",
+    ),
+    "classes out of order": (
+        lambda g: with_array(g, "classes_", arrays_of(g, "classes_")[::-1].copy()),
+        "classes_ of CovMetricClassifier does not make sense",
+    ),
+    "another scale": (lambda g: with_manifest(g, set_at(f"{LEARNER}/scale_", 1e9)), "its scale_ is"),
     "bad setting": (
         lambda g: with_manifest(g, set_at(f"{LEARNER}/metric_/state/embedding/state/reg", "lots")),
         "reg must be a number",

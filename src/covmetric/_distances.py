@@ -33,19 +33,21 @@ def cross_distances(first: FloatArray, second: FloatArray, n_jobs: int | None = 
     if len(first) == 0 or len(second) == 0:
         return np.empty((len(first), len(second)))
     centre = second.mean(axis=0)
-    first, second = first - centre, second - centre
-    norms = np.einsum("iq,iq->i", second, second)
+    one, other = first - centre, second - centre
+    norms = np.einsum("iq,iq->i", other, other)
     result = np.empty((len(first), len(second)))
     size = max(1, _BLOCK_BYTES // (8 * len(second)))
 
     def fill(start: int) -> None:
-        rows, out = first[start : start + size], result[start : start + size]
+        rows, out = one[start : start + size], result[start : start + size]
         sums = np.einsum("iq,iq->i", rows, rows)[:, None] + norms
-        np.matmul(rows, second.T, out=out)
-        out *= -2.0
-        out += sums
+        with np.errstate(over="ignore", invalid="ignore"):
+            np.matmul(rows, other.T, out=out)
+            out *= -2.0
+            out += sums
         near_rows, near = np.nonzero(out <= _NEAR * sums)
-        out[near_rows, near] = _by_difference(rows, second, near_rows, near)
+        # Of the vectors as they are: centring has rounded the others.
+        out[near_rows, near] = _by_difference(first, second, start + near_rows, near)
 
     starts = range(0, len(first), size)
     if n_jobs in (None, 1) or len(starts) == 1:

@@ -134,9 +134,12 @@ def importance_of(metric: LearnedMetric, X: Any = None) -> FloatArray:
             raise ValueError(f"X must hold at least two examples, whose distances are shared out; got {len(embedded)}")
         # The mean of F F^T over all pairs is twice the scatter around the mean.
         centred = np.moveaxis(embedded - embedded.mean(axis=0), 1, 0).reshape(len(W), -1)
-        parts = _row_parts(W, centred)
+        with np.errstate(over="ignore", invalid="ignore"):
+            parts = _row_parts(W, centred)
     parts = _by_channel(metric, parts)
     total = float(parts.sum())
+    if not np.isfinite(total):
+        raise ValueError("squared distances overflow: rescale the examples")
     return parts / total if total > 0.0 else np.zeros_like(parts)
 
 
@@ -147,7 +150,10 @@ def explain(metric: LearnedMetric, X1: Any, X2: Any, names: Sequence[str] | None
     if one.ndim != 2 or other.ndim != 2:
         raise ValueError(f"X1 and X2 must be one example each; got shapes {np.shape(X1)} and {np.shape(X2)}")
     F = one - other
-    along = found.values * (np.abs(found.vectors.conj() @ F) ** 2).sum(axis=1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        along = found.values * (np.abs(found.vectors.conj() @ F) ** 2).sum(axis=1)
+    if not np.isfinite(along.sum()):
+        raise ValueError("squared distances overflow: rescale the examples")
     channels = _by_channel(metric, _row_parts(_matrix(metric), F))
     return Explanation(float(along.sum()), along, channels, found, _channel_names(metric, names))
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from covmetric._distances import cross_distances
 from covmetric._validation import FloatArray, is_number
@@ -28,26 +29,28 @@ KERNELS: dict[str, Callable[[FloatArray, FloatArray, float], FloatArray]] = {
 }
 
 
-class MetricKernel:
+class MetricKernel(BaseEstimator):  # type: ignore[misc]
     """A positive semi-definite kernel of a learned metric; see `LearnedMetric.as_kernel`."""
 
-    def __init__(self, metric: LearnedMetric, kind: str, gamma: float) -> None:
-        if kind not in KERNELS:
-            raise ValueError(f"kind must be one of {', '.join(map(repr, KERNELS))}, got {kind!r}")
-        if not (is_number(gamma) and gamma > 0):
-            raise ValueError(f"gamma must be a positive number, got {gamma!r}")
+    def __init__(self, metric: LearnedMetric, kind: str = "gaussian", gamma: float = 1.0) -> None:
         self.metric = metric
         self.kind = kind
         self.gamma = gamma
 
-    def __repr__(self) -> str:
-        return f"MetricKernel({self.metric!r}, kind={self.kind!r}, gamma={self.gamma!r})"
+    def check(self) -> MetricKernel:
+        """Raise ValueError for settings that make no kernel; returns self."""
+        if not (isinstance(self.kind, str) and self.kind in KERNELS):
+            raise ValueError(f"kind must be one of {', '.join(map(repr, KERNELS))}, got {self.kind!r}")
+        if not (is_number(self.gamma) and self.gamma > 0):
+            raise ValueError(f"gamma must be a positive number, got {self.gamma!r}")
+        return self
 
     def __call__(self, X: Any, Y: Any = None, Cref: Any = None, metric: Any = None) -> FloatArray:  # noqa: ARG002
         """The kernel of all examples of X with all of Y (None: X), shape (l1, l2).
 
         `Cref` and `metric` are what pyRiemann's SVC hands to its kernels; they are not used.
         """
+        self.check()
         first = self.metric.transform(X)
         second = first if Y is None or Y is X else self.metric.transform(Y)
         return KERNELS[self.kind](first, second, float(self.gamma))

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from covmetric._distances import cross_distances
 from covmetric._savable import Savable
-from covmetric._validation import FloatArray, Matrices, as_floats, read_only, symmetric
+from covmetric._validation import FloatArray, Matrices, as_floats, as_numbers, read_only, symmetric
+from covmetric._validation import first as first_of
 from covmetric.embeddings import Embedding
 from covmetric.interpretation import Explanation, Patterns, explain, importance_of, patterns_of
 from covmetric.kernel import MetricKernel
@@ -44,11 +45,17 @@ class LearnedMetric(Savable):
     def __init__(self, embedding: Embedding, W: Any) -> None:
         self.embedding = embedding
         self.W: FloatArray = read_only(symmetric("W", as_floats("W", W)))
+        if not isinstance(embedding, Embedding):
+            raise ValueError(f"embedding must be a fitted Embedding, see get_embedding; got {embedding!r}")
         embedding._require_fitted()
         n = embedding.shape_out_[0]
         if len(self.W) != n:
             raise ValueError(f"W must have shape ({n}, {n}), that of the embedding; got {self.W.shape}")
-        eigenvalues, vectors = np.linalg.eigh(self.W)
+        try:
+            eigenvalues, vectors = np.linalg.eigh(self.W)
+        except np.linalg.LinAlgError:
+            largest = float(np.abs(self.W).max())
+            raise ValueError(f"W has no eigenvalues in double precision; its largest entry is {largest:.3g}") from None
         if eigenvalues[0] < -1e-10 * max(eigenvalues[-1], 0.0) or eigenvalues[-1] < 0.0:
             raise ValueError(f"W must be positive semi-definite; its smallest eigenvalue is {eigenvalues[0]:.3g}")
         root = (vectors * np.sqrt(np.maximum(eigenvalues, 0.0))) @ vectors.T
@@ -68,8 +75,7 @@ class LearnedMetric(Savable):
             raise ValueError("components is not the square root of W")
         # The root of the same W may differ in its last bits elsewhere.
         metric.components = read_only(root)
-        n = embedding.shape_in_[0]
-        metric.transform(np.eye(n)[:1] if len(embedding.shape_in_) == 1 else np.eye(n)[None])  # settings are used here
+        metric.transform(embedding._probe()[None])  # where the settings are used
         return metric
 
     def __repr__(self) -> str:
@@ -103,7 +109,8 @@ class LearnedMetric(Savable):
         float or array
         """
         difference = self.embedding.transform(X1) - self.embedding.transform(X2)
-        D = ((self.components @ difference) ** 2).sum(axis=(-2, -1))
+        with np.errstate(over="ignore"):
+            D = _finite(((self.components @ difference) ** 2).sum(axis=(-2, -1)))
         result = D if squared else np.sqrt(D)
         return float(result) if np.ndim(result) == 0 else result
 
@@ -115,7 +122,7 @@ class LearnedMetric(Savable):
         """
         first = self.transform(X1, n_jobs)
         second = first if X2 is None else self.transform(X2, n_jobs)
-        D = cross_distances(first, second, n_jobs)
+        D: FloatArray = _finite(cross_distances(first, second, n_jobs))
         return D if squared else np.sqrt(D, out=D)
 
     def mean(self, X: Any, sample_weight: Any = None) -> Matrices:
@@ -133,19 +140,27 @@ class LearnedMetric(Savable):
         if embedded.ndim != 3 or len(embedded) == 0:
             raise ValueError(f"X must hold one or more examples, shape (l, ...); got {np.shape(X)}")
         weights = np.ones(len(embedded)) if sample_weight is None else as_floats("sample_weight", sample_weight)
-        if weights.shape != (len(embedded),) or (weights < 0.0).any() or not weights.sum() > 0.0:
+        if weights.shape != (len(embedded),) or not weights.max(initial=0.0) > 0.0:
             raise ValueError(
                 f"sample_weight must have {len(embedded)} entries >= 0, not all of them 0; got shape {weights.shape}"
             )
+        if (weights < 0.0).any():
+            where = first_of(weights < 0.0)
+            raise ValueError(f"sample_weight{where} is {weights[tuple(where)]}: every entry must be >= 0")
+        weights = weights / weights.max()
         return self.embedding.inverse_transform(np.tensordot(weights / weights.sum(), embedded, axes=1))
 
     def class_means(self, X: Any, y: Any) -> tuple[npt.NDArray[Any], Matrices]:
         """The classes that occur in y, and the `mean` of the examples of each, shape (n_c, n, n)."""
-        labels = np.asarray(y)
-        array = np.asarray(X)
-        if labels.shape != array.shape[:1]:
+        labels, array = np.asarray(y), as_numbers("X", X)
+        if labels.shape != array.shape[:1] or len(labels) == 0:
             raise ValueError(f"y must have one entry per example, shape {array.shape[:1]}; got {labels.shape}")
-        classes = np.unique(labels)
+        try:
+            classes = np.unique(labels)
+        except TypeError as error:
+            raise ValueError(f"y mixes classes that cannot be sorted: {error}") from None
+        if (classes != classes).any():
+            raise ValueError("y has NaN, which is not a class")
         return classes, np.stack([self.mean(array[labels == c]) for c in classes])
 
     def as_kernel(self, kind: str = "gaussian", gamma: float = 1.0) -> MetricKernel:
@@ -169,7 +184,7 @@ class LearnedMetric(Savable):
         >>> SVC(kernel=metric.as_kernel()).fit(X, y).score(X, y)
         1.0
         """
-        return MetricKernel(self, kind, gamma)
+        return MetricKernel(self, kind, gamma).check()
 
     def patterns(self, names: Sequence[str] | None = None) -> Patterns:
         """The directions that the metric looks at: the eigenvectors of W, the weightiest first.
@@ -232,3 +247,10 @@ class LearnedMetric(Savable):
         ['distance', 'mean']
         """
         return {"mean": self.mean, "distance": self.distance}
+
+
+def _finite(D: Any) -> Any:
+    """Squared distances; ValueError where they overflow."""
+    if not np.isfinite(D).all():
+        raise ValueError("squared distances overflow: rescale the examples")
+    return D

@@ -61,6 +61,9 @@ def constrain(
         L of a metric L L^T under which neighbours are chosen; None: the identity.
     """
     seen = embedded if factor is None else factor.T @ embedded
+    with np.errstate(over="ignore"):
+        if not np.isfinite((seen**2).sum()):
+            raise ValueError("squared distances of the embedded examples overflow or vanish: rescale X")
     return bounded(embedded, selection.select(seen.reshape(len(embedded), -1), codes, rng), bounds, scale)
 
 

@@ -93,6 +93,15 @@ class Embedding(ABC):
         n = self.shape_in_[0] * (2 if self.complex_ else 1)
         return n, n
 
+    @property
+    def copies_(self) -> int:
+        """How often a matrix on the embedding holds each of its numbers: twice in the real form of a Hermitian one."""
+        return 2 if self.complex_ else 1
+
+    def _probe(self) -> Matrices:
+        """An example that the embedding certainly takes."""
+        return np.eye(self.shape_in_[0])
+
     def _restore(self, shape_in_: Any, complex_: Any) -> None:
         """Take back what `fit` learned, as it came from a file."""
         shape = self._example_shape(shape_in_)
@@ -128,6 +137,8 @@ class Embedding(ABC):
 
     def _shared(self, X: Matrices, eps: float, n_jobs: int | None) -> FloatArray:
         """Phi of checked matrices, by several threads: each matrix is mapped on its own, so the bits agree."""
+        if not (n_jobs is None or (isinstance(n_jobs, int | np.integer) and n_jobs != 0)):
+            raise ValueError(f"n_jobs must be None or an integer other than 0, got {n_jobs!r}")
         if n_jobs in (None, 1) or X.ndim != 3 or len(X) < 2 * _PER_JOB:
             return as_real(self._transform(X, eps))
         from joblib import Parallel, delayed

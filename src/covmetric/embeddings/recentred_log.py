@@ -49,6 +49,11 @@ class RecentredLog(Log):
         n = X.shape[-1]
         self.whitener_ = _inverse_root(means[self.mean](X.reshape(-1, n, n)))
 
+    def _probe(self) -> Matrices:
+        """The mean of the training set."""
+        root = np.linalg.inv(self.whitener_)
+        return np.asarray(root @ root)
+
     def _restore(self, shape_in_: Any, complex_: Any, whitener_: Any = None) -> None:
         super()._restore(shape_in_, complex_)
         whitener = symmetric("whitener_", as_numbers("whitener_", whitener_))

@@ -32,6 +32,9 @@ class Vector(Embedding):
         """The shape (d, 1) of an embedded example."""
         return self.shape_in_[0], 1
 
+    def _probe(self) -> FloatArray:
+        return np.zeros(self.shape_in_[0])
+
     def _example_shape(self, shape: Any) -> tuple[int, ...] | None:
         sizes = shape if isinstance(shape, tuple) and len(shape) == 1 else (0,)
         return shape if is_count(sizes[0]) and sizes[0] > 0 else None

@@ -28,6 +28,11 @@ class VectorisedLog(Log):
     name = "veclog"
 
     @property
+    def copies_(self) -> int:
+        """1: the entries of a Hermitian matrix are listed once."""
+        return 1
+
+    @property
     def shape_out_(self) -> tuple[int, int]:
         """The shape (p, 1) of an embedded example."""
         n = self.shape_in_[0]

@@ -41,17 +41,13 @@ def check_labelled(
 def _split_complex(X: Any) -> tuple[Any, npt.NDArray[Any] | None]:
     """What scikit-learn is to check, and the complex matrices themselves: it refuses all complex numbers."""
     if isinstance(X, np.ndarray | list | tuple):
-        array = np.asarray(X) if isinstance(X, np.ndarray) or _holds_complex(X) else None
-        if array is not None and np.iscomplexobj(array) and array.ndim == 3:
+        try:
+            array = np.asarray(X)
+        except ValueError:  # ragged, which scikit-learn says better
+            return X, None
+        if np.iscomplexobj(array) and array.ndim == 3:
             return array.real, array
     return X, None
-
-
-def _holds_complex(X: Any) -> bool:
-    """Whether the first entry of nested lists, or of a list of arrays, is complex."""
-    while isinstance(X, list | tuple) and len(X):
-        X = X[0]
-    return np.iscomplexobj(X)
 
 
 def require_classes(classes: npt.NDArray[Any]) -> None:

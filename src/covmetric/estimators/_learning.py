@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from covmetric._validation import FloatArray, IntArray, as_floats, check_tolerance, is_number, symmetric
+from covmetric._validation import FloatArray, IntArray, as_floats, as_numbers, check_tolerance, is_number, symmetric
 from covmetric.constraints import Bounds, Constraints, PairSelection, check_scale, constrain
+from covmetric.embeddings.base import as_real
 from covmetric.problem import MetricProblem
 from covmetric.slacks import get_slack
 from covmetric.solvers import Callback, Solver, SolveResult, Status, get_solver, solve, solve_path
@@ -59,6 +60,9 @@ class Lesson:
     constraints : Constraints or None
         None where nothing was to be learned (lambda = inf).
     result : SolveResult or None
+    copies : int
+        How often W holds each of its numbers: twice in the real form of a Hermitian matrix, where the prior counts
+        twice, too.
     """
 
     recipe: Recipe
@@ -68,6 +72,7 @@ class Lesson:
     lam: float = np.inf
     constraints: Constraints | None = field(default=None, repr=False)
     result: SolveResult | None = field(default=None, repr=False)
+    copies: int = 1
 
     def metric(self) -> FloatArray:
         """W in the coordinates of the unscaled Phi, shape (n, n)."""
@@ -85,15 +90,16 @@ class Lesson:
             constraints.pairs,
             constraints.similar,
             constraints.bounds,
-            constraints.weights / lam,
+            self.copies * constraints.weights / lam,
             self.recipe.slack,
         )
 
 
-def lesson(recipe: Recipe, embedded: FloatArray, codes: IntArray) -> Lesson:
-    """The lesson before anything was learned: W is the prior."""
-    root = _prior_root(recipe.prior, embedded)
-    return Lesson(recipe, embedded if root is None else np.asarray(root @ embedded), codes, root)
+def lesson(recipe: Recipe, embedded: FloatArray, codes: IntArray, copies: int = 1) -> Lesson:
+    """The lesson before anything was learned: W is the prior. `copies` is that of the embedding."""
+    root = _prior_root(recipe.prior, embedded, copies)
+    examples = embedded if root is None else np.asarray(root @ embedded)
+    return Lesson(recipe, examples, codes, root, copies=copies)
 
 
 def restored_lesson(
@@ -102,24 +108,51 @@ def restored_lesson(
     """The lesson of parts that came from a file, with its proof checked against the examples."""
     check_lam(lam)
     n, result = embedded.shape[1], learner.result_
-    if not isinstance(recipe, Recipe):
-        raise ValueError("its recipe is missing")
+    if not isinstance(recipe, Recipe) or not (constraints is None or isinstance(constraints, Constraints)):
+        raise ValueError("its recipe, or its constraints, are missing")
+    if not (lam == np.inf) == (result is None) == (constraints is None):
+        raise ValueError("what was learned, its pairs and lambda do not belong together")
     check_recipe(recipe)
     if root is not None:
         root = symmetric("root", as_floats("root", root))
         if root.shape != (n, n):
             raise ValueError(f"root must have shape ({n}, {n}), got {root.shape}")
-    known = Lesson(recipe, embedded if root is None else np.asarray(root @ embedded), codes, root, float(lam))
-    if result is None or constraints is None:
-        return known
-    known = replace(known, constraints=constraints, result=result)
-    proof = known.problem(constraints, known.lam).certify(result.W, result.multipliers, recipe.tol)
-    allowed = 1e-8 * max(1.0, abs(proof.primal)) + proof.rounding + result.certificate.rounding
-    if not abs(proof.gap - result.certificate.gap) <= allowed:
-        raise ValueError(f"its gap is {proof.gap:.3g}, and it claims {result.certificate.gap:.3g}")
+    examples = embedded if root is None else np.asarray(root @ embedded)
+    copies = learner.metric_.embedding.copies_
+    known = Lesson(recipe, examples, codes, root, float(lam), constraints, result, copies)
+    if constraints is not None:
+        _check_pairs(constraints, codes, learner.scale_)
+        _check_proof(known)
     if not np.abs(known.metric() - learner.metric_.W).max() <= 1e-10 * np.abs(learner.metric_.W).max():
         raise ValueError("its metric is not that of its result")
     return known
+
+
+def _check_pairs(constraints: Constraints, codes: IntArray, scale: float) -> None:
+    """Pairs from labels are different, and similar where the labels agree."""
+    pairs = constraints.pairs
+    if pairs.ndim != 2 or pairs.shape[1] != 2 or len(pairs) == 0 or pairs.min() < 0 or pairs.max() >= len(codes):
+        raise ValueError("its pairs are not pairs of its references")
+    if len(np.unique(np.sort(pairs, axis=1), axis=0)) != len(pairs) or (pairs[:, 0] == pairs[:, 1]).any():
+        raise ValueError("its pairs are not all different")
+    if not np.array_equal(constraints.similar, np.where(codes[pairs[:, 0]] == codes[pairs[:, 1]], 1.0, -1.0)):
+        raise ValueError("its pairs contradict its labels")
+    if constraints.scale != scale:
+        raise ValueError(f"its scale_ is {scale}, that of its pairs {constraints.scale}")
+
+
+def _check_proof(known: Lesson) -> None:
+    """Compute the certificate again, and compare it with what is claimed."""
+    assert known.result is not None and known.constraints is not None
+    claimed, tol = known.result.certificate, known.recipe.tol
+    proof = known.problem(known.constraints, known.lam).certify(known.result.W, known.result.multipliers, tol)
+    allowed = 1e-8 * max(1.0, abs(proof.primal)) + proof.rounding
+    for name in ("gap", "primal", "dual", "rounding"):
+        found, stated = getattr(proof, name), getattr(claimed, name)
+        if not abs(found - stated) <= allowed:
+            raise ValueError(f"its {name} is {found:.3g}, and it claims {stated:.3g}")
+    if claimed.tol != tol:
+        raise ValueError(f"it was to be solved to {tol:.3g}, and claims {claimed.tol:.3g}")
 
 
 def learn(start: Lesson, lambdas: Sequence[float], rng: np.random.Generator) -> list[Lesson]:
@@ -173,7 +206,7 @@ def _constrain(known: Lesson, selection: PairSelection, rng: np.random.Generator
     return constrain(known.examples, known.codes, selection, recipe.bounds, recipe.scale, rng, factor)
 
 
-def _prior_root(prior: Any, embedded: FloatArray) -> FloatArray | None:
+def _prior_root(prior: Any, embedded: FloatArray, copies: int) -> FloatArray | None:
     """The symmetric square root of the prior metric; None for the identity."""
     n = embedded.shape[1]
     if isinstance(prior, str):
@@ -189,7 +222,9 @@ def _prior_root(prior: Any, embedded: FloatArray) -> FloatArray | None:
             raise ValueError("prior 'covariance' needs examples that differ; all embedded examples are equal")
         eigenvalues = 1.0 / np.maximum(eigenvalues, eigenvalues[spread].min())
     else:
-        matrix = as_floats("prior", prior)
+        matrix = as_numbers("prior", prior) if copies == 2 else as_floats("prior", prior)
+        if copies == 2 and matrix.shape == (n // 2, n // 2):  # a Hermitian prior
+            matrix = np.sqrt(2.0) * as_real(symmetric("prior", matrix.astype(np.complex128)))
         if matrix.shape != (n, n):
             raise ValueError(f"prior must have shape ({n}, {n}), that of W; got {matrix.shape}")
         eigenvalues, vectors = np.linalg.eigh(symmetric("prior", matrix))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self
 
@@ -47,7 +48,10 @@ class NeighborsRule(Rule):
     def fit(self, vectors: FloatArray, codes: IntArray) -> Self:
         check_n_neighbors(self.n_neighbors)
         self._codes = codes
-        self._search = get_search(self.algorithm, self.n_jobs, vectors.shape).fit(vectors)
+        # A copy: an object that the user made may serve others, too.
+        named = isinstance(self.algorithm, str)
+        search = get_search(self.algorithm, self.n_jobs if named else None, vectors.shape)
+        self._search = copy.copy(search).fit(vectors)
         return self
 
     def nearest(self, vectors: FloatArray | None, k: int) -> tuple[FloatArray, IntArray]:
@@ -68,12 +72,19 @@ class MeanRule(Rule):
     def fit(self, vectors: FloatArray, codes: IntArray) -> Self:
         self._present = np.unique(codes)
         self._means = np.stack([vectors[codes == c].mean(axis=0) for c in self._present])
-        own = ((vectors - self._means[np.searchsorted(self._present, codes)]) ** 2).sum(axis=1).mean()
+        with np.errstate(over="ignore"):
+            own = ((vectors - self._means[np.searchsorted(self._present, codes)]) ** 2).sum(axis=1).mean()
+        if not np.isfinite(own):
+            raise ValueError("squared distances of the examples from their class means overflow: rescale X")
         self._unit = float(own) if own > 0.0 else 1.0
         return self
 
     def shares(self, vectors: FloatArray) -> FloatArray:
-        squared = np.stack([((vectors - mean) ** 2).sum(axis=1) for mean in self._means], axis=1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            squared = np.stack([((vectors - mean) ** 2).sum(axis=1) for mean in self._means], axis=1)
+        if not np.isfinite(squared).all():
+            where = int(np.flatnonzero(~np.isfinite(squared).all(axis=1))[0])
+            raise ValueError(f"X[{where}] is too far from the class means: its squared distance overflows; rescale X")
         result = np.zeros((len(vectors), self.n_classes))
         result[:, self._present] = softmax(-squared / self._unit, axis=1)
         return result

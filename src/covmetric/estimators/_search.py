@@ -124,7 +124,7 @@ def scores_of(
             test = train if split.groups is not None else embedding.transform(X[split.test])
             for indices in _paths(candidates):
                 learner = clone(template).set_params(**candidates[indices[0]])
-                start = lesson(learner._recipe(), train, codes[split.train])
+                start = lesson(learner._recipe(), train, codes[split.train], embedding.copies_)
                 known = learn(start, [candidates[i]["lam"] for i in indices], rng)
                 if len(known) < len(indices) or any(map(_interrupted, known)):
                     raise KeyboardInterrupt

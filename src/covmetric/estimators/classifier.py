@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -116,12 +117,12 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):  # ty
         self._remember(codes)
         return self
 
-    def _remember(self, codes: IntArray) -> None:
+    def _remember(self, codes: IntArray, rule: str | None = None) -> None:
         self._codes = codes
         vectors = self.metric_.map(self._embedded)
-        self._rule = get_rule(self.rule, len(self.classes_), self.n_neighbors, self.n_jobs, self.algorithm).fit(
-            vectors, codes
-        )
+        name = self.rule if rule is None else rule
+        chosen = get_rule(name, len(self.classes_), self.n_neighbors, self.n_jobs, self.algorithm)
+        self._rule = chosen.fit(vectors, codes)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
         """Learn from more labelled examples, starting from what is known: the embedding, the scale, the multipliers.
@@ -141,7 +142,9 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):  # ty
         known = seen if first and classes is None else np.unique(classes) if first else self.classes_
         missing = ~np.isin(seen, known)
         if missing.any():
-            raise ValueError(f"y has the class {seen[missing][0]!r}, which is not among the classes {known.tolist()}")
+            raise ValueError(
+                f"y has the class {seen[missing].tolist()[0]!r}, which is not among the classes {known.tolist()}"
+            )
         require_classes(known)
         codes = np.searchsorted(known, seen)[codes]
         if first:
@@ -152,18 +155,27 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):  # ty
 
     def _fitted_parts(self) -> dict[str, Any]:
         known = self._lesson
-        learned = {"_recipe": known.recipe, "_root": known.root, "_lam": known.lam, "_constraints": known.constraints}
-        return {**super()._fitted_parts(), **learned}
+        return {
+            **super()._fitted_parts(),
+            "_recipe": replace(known.recipe, prior="identity"),  # the root below says what the prior was
+            "_root": known.root,
+            "_lam": known.lam,
+            "_constraints": known.constraints,
+            "_rule_name": self._rule.name,
+        }
 
     def _restore(self, state: dict[str, Any]) -> None:
         recipe, root, lam, constraints = (state.pop(name) for name in ("_recipe", "_root", "_lam", "_constraints"))
+        rule = state.pop("_rule_name")
         super()._restore(state)
         self._lesson = restored_lesson(self.learner_, self._embedded, self._codes, recipe, root, lam, constraints)
-        self._remember(self._codes)
+        self._remember(self._codes, rule)
 
     def _check_restored(self) -> None:
         if not isinstance(self.learner_, CovMetric | CovMetricCV):
             raise ValueError("learner_ must be a CovMetric or a CovMetricCV")
+        if not np.array_equal(self.learner_.classes_, self.classes_):
+            raise ValueError("classes_ are not those of learner_")
         super()._check_restored()
         self._embedded = as_floats("the references", self._embedded)
         shape, codes = self.metric_.embedding.shape_out_, self._codes
@@ -209,4 +221,6 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):  # ty
 
     def _shares(self, X: Any) -> FloatArray:
         vectors = self._vectors(X)
+        check_n_neighbors(self.n_neighbors)
+        self._rule.n_neighbors = self.n_neighbors  # as in scikit-learn, it may be set after fit
         return self._rule.shares(vectors)

@@ -172,7 +172,7 @@ class CovMetric(SavedEstimator, Outcome, MetricMixin):
         embedded = embedding.fit_transform(array, n_jobs=self.n_jobs)
         rng = generator(self.random_state)
         with solving(self.verbose) as callback:
-            (known,) = learn(lesson(self._recipe(callback), embedded, codes), [self.lam], rng)
+            (known,) = learn(lesson(self._recipe(callback), embedded, codes, embedding.copies_), [self.lam], rng)
         self.classes_ = classes
         self._take(LearnedMetric(embedding, known.metric()), known)
         return replace(known, recipe=self._recipe()), embedded  # without the progress bar, which cannot be pickled

@@ -125,7 +125,7 @@ class CovMetricPairs(SavedEstimator, Outcome, BaseEstimator):  # type: ignore[mi
                 None, bounds, self.scale, self.slack, self.prior, chosen_solver(self.solver, self.order), self.tol,
                 self.max_iter, callback,
             )  # fmt: skip
-            start = lesson(recipe, embedded, np.zeros(len(embedded), dtype=np.int64))
+            start = lesson(recipe, embedded, np.zeros(len(embedded), dtype=np.int64), embedding.copies_)
             constraints = bounded(
                 start.examples, LabelledPairs(index, similar), bounds, self.scale, weights, "the two of pairs[{k}]"
             )

@@ -23,8 +23,17 @@ SKOPS_TRUSTED: list[str] = sorted(
         "covmetric.estimators._learning.Recipe",
         "covmetric.estimators._rules.MeanRule",
         "covmetric.estimators._rules.NeighborsRule",
+        "covmetric.kernel.MetricKernel",
     }
 )
+
+
+class InvalidModel(ValueError):
+    """Raised for a file that is not a model, with the reason."""
+
+    def __init__(self, path: Path, reason: str) -> None:
+        super().__init__(f"{path} is not a model file: {reason}")
+        self.reason = reason
 
 
 def save_model(model: Any, path: str | os.PathLike[str]) -> None:
@@ -43,8 +52,7 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     ValueError
         If the model is not one of these, is not fitted, or holds objects of classes that are not covmetric's.
     """
-    target = Path(path)
-    if not isinstance(model, MODELS):
+    if type(model) not in MODELS:
         raise ValueError(f"model must be a LearnedMetric or an estimator of covmetric, got a {type(model).__name__}")
     if not is_fitted(model):
         from sklearn.exceptions import NotFittedError
@@ -52,9 +60,12 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
         raise NotFittedError(f"this {type(model).__name__} is not fitted yet: call fit first")
     writer = Writer()
     tree = writer.encode(model, "")
-    write_archive(target, {"class": type(model).__name__, "model": tree}, writer.arrays)
+    try:
+        write_archive(Path(path), {"class": type(model).__name__, "model": tree}, writer.arrays, load_model)
+    except InvalidModel as error:
+        raise ValueError(f"the model cannot be saved: {error.reason}") from error
     for replaced in writer.replaced:
-        warnings.warn(f"{replaced}; what was learned does not depend on it", UserWarning, stacklevel=3)
+        warnings.warn(f"{replaced}; set it again after loading, where it is needed", UserWarning, stacklevel=3)
 
 
 def load_model(path: str | os.PathLike[str]) -> Any:
@@ -78,13 +89,11 @@ def load_model(path: str | os.PathLike[str]) -> Any:
             reader = Reader(arrays)
             model = reader.decode(manifest["model"])
             reader.finish()
-        if not isinstance(model, MODELS) or not is_fitted(model) or type(model).__name__ != manifest["class"]:
+        if type(model) not in MODELS or not is_fitted(model) or type(model).__name__ != manifest["class"]:
             raise ValueError(f"it says that it holds a fitted {manifest['class']!r}, and does not")
     except (OSError, MemoryError):
         raise
-    except zipfile.BadZipFile as error:
-        raise ValueError(f"{source} is not a model file: {error}") from None
     except Exception as error:  # whatever a broken file leads to, it is the file's fault
-        reason = str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}"
-        raise ValueError(f"{source} is not a model file: {reason}") from error
+        plain = type(error) is ValueError or isinstance(error, zipfile.BadZipFile)
+        raise InvalidModel(source, str(error) if plain else f"{type(error).__name__}: {error}") from error
     return model

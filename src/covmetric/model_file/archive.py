@@ -10,9 +10,11 @@ import json
 import math
 import os
 import re
+import stat
 import struct
 import uuid
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -25,27 +27,41 @@ FORMAT = "covmetric model"
 FORMAT_VERSION = 1
 MANIFEST = "manifest.json"
 
-_MAX_MANIFEST = 2**24
-_MAX_MEMBERS = 256
+_MAX_MANIFEST = 2**22
+_MAX_MEMBERS = 2**14
+_KEYS = {"format", "format_version", "covmetric", "class", "model", "arrays"}
 _MEMBER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")
-_DTYPE = re.compile(r"<f[48]|<c16|\|[iub]1|<[iu][248]|<U[1-9][0-9]{0,3}")
+_DTYPE = re.compile(r"<f[248]|<c8|<c16|\|[iub]1|<[iu][248]|<U[1-9][0-9]{0,3}")
+# What NumPy writes in front of an array, and nothing else that Python could read.
+_HEADER = re.compile(
+    rb"\{'descr': '([<|A-Za-z0-9]{2,8})', 'fortran_order': False, 'shape': \(([0-9, ]{0,180})\), \} *\n"
+)
 _END = struct.Struct("<4s4H2LH")
+_ZIP64_LOCATOR_SIZE = 20
 
 
-def write_archive(path: Path, manifest: dict[str, Any], arrays: dict[str, npt.NDArray[Any]]) -> None:
-    """Write the file whole or not at all: under another name first, then in the place of the old one."""
+def write_archive(
+    path: Path, manifest: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], check: Callable[[Path], object]
+) -> None:
+    """Write the file whole or not at all: under another name first, then, once `check` has read it, in its place."""
     described = {name: {"dtype": array.dtype.str, "shape": list(array.shape)} for name, array in arrays.items()}
     stamp = {"format": FORMAT, "format_version": FORMAT_VERSION, "covmetric": covmetric.__version__}
     text = json.dumps({**stamp, **manifest, "arrays": described}, indent=1, allow_nan=False).encode()
     if len(text) > _MAX_MANIFEST or len(arrays) >= _MAX_MEMBERS:
         raise ValueError(f"the model has {len(arrays)} arrays and {len(text)} bytes of settings: too many for a file")
-    draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}.tmp")
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder: give the name of a file")
+    target = path.resolve()  # a link stays a link
+    draft = target.with_name(f".{uuid.uuid4().hex}.tmp")
     try:
         with draft.open("xb") as file:
+            if target.exists():
+                draft.chmod(stat.S_IMODE(target.stat().st_mode))
             _write_members(file, text, arrays)
             file.flush()
             os.fsync(file.fileno())
-        draft.replace(path)
+        check(draft)
+        draft.replace(target)
     finally:
         draft.unlink(missing_ok=True)
 
@@ -97,6 +113,9 @@ def _check_directory(file: BinaryIO, size: int) -> None:
         raise ValueError("it is not a zip file, or was cut short")
     if total > _MAX_MEMBERS or start + length + _END.size != size:
         raise ValueError(f"it has {total} members, or a directory that does not fit the file")
+    file.seek(max(0, size - _END.size - _ZIP64_LOCATOR_SIZE))
+    if file.read(4) == b"PK\x06\x07":  # a second directory, whose length nobody has looked at
+        raise ValueError("it is a zip64 file, which models are not")
     file.seek(0)
 
 
@@ -125,12 +144,15 @@ def _read_manifest(archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo]
     manifest = json.loads(archive.read(info).decode(), parse_constant=_refuse_constant)
     if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
         raise ValueError(f"its {MANIFEST} does not say that it is a {FORMAT!r}")
+    unknown = set(manifest) - _KEYS
     version = manifest.get("format_version")
     if version != FORMAT_VERSION or isinstance(version, bool):
         raise ValueError(
             f"it has format version {version!r}, and covmetric {covmetric.__version__} reads {FORMAT_VERSION}; it says "
             f"that it was written by covmetric {manifest.get('covmetric')!r}"
         )
+    if unknown:
+        raise ValueError(f"its {MANIFEST} has the unknown entries {sorted(unknown)[:5]}")
     return manifest
 
 
@@ -161,11 +183,15 @@ def _read_array(
     if not length < info.file_size <= length + 2**16:
         raise ValueError(f"the member {info.filename!r} has {info.file_size} bytes, which its shape does not fit")
     with archive.open(info) as member:
-        if np.lib.format.read_magic(member) != (1, 0):
+        if member.read(8) != b"\x93NUMPY\x01\x00":
             raise ValueError(f"the member {info.filename!r} is not an array of version 1.0")
-        header = np.lib.format.read_array_header_1_0(member, max_header_size=10_000)
-        if header != (shape, False, dtype):
-            raise ValueError(f"the header of {info.filename!r} says {header}, the manifest {(shape, False, dtype)}")
+        (header_size,) = struct.unpack("<H", member.read(2))
+        header = _HEADER.fullmatch(member.read(header_size))
+        if header is None:
+            raise ValueError(f"the header of {info.filename!r} is not one that NumPy writes, or is in column order")
+        sizes = tuple(int(size) for size in header[2].decode().replace(" ", "").split(",") if size)
+        if sizes != shape or header[1].decode() != dtype.str:
+            raise ValueError(f"the header of {info.filename!r} says {sizes} {header[1].decode()}, the manifest {shape}")
         data = member.read(length)
         if len(data) != length or member.read(1):  # the end of the member is where its checksum is compared
             raise ValueError(f"the member {info.filename!r} does not have {length} bytes of data")

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from covmetric._validation import is_count, is_number
 from covmetric.certificate import Certificate
-from covmetric.constraints import BOUNDS, PAIRS, Constraints
+from covmetric.constraints import BOUNDS, PAIRS, Bounds, Constraints, PairSelection
 from covmetric.embeddings import EMBEDDINGS, Embedding
 from covmetric.estimators import CovMetric, CovMetricClassifier, CovMetricCV, CovMetricPairs
 from covmetric.estimators._learning import Recipe
@@ -48,9 +49,8 @@ class Writer:
         """The tree of a value; `name` is where it belongs, for its arrays and for messages."""
         if value is None or isinstance(value, bool | str):
             return value
-        if isinstance(value, np.generic) and not isinstance(value, np.void | np.datetime64 | np.timedelta64):
-            value = value.item()
-            return self.encode(value, name)
+        if isinstance(value, np.generic) and not isinstance(value.item(), np.generic):
+            return self.encode(value.item(), name)
         if isinstance(value, int):
             return value
         if isinstance(value, float):
@@ -66,7 +66,7 @@ class Writer:
             return {"$status": value.name}
         kind = _BY_CLASS.get(type(value))
         if kind is None:
-            raise NotStorable(f"{name} is a {type(value).__name__}, which a model file cannot hold")
+            raise NotStorable(f"{name.lstrip('_')} is a {type(value).__name__}, which a model file cannot hold")
         return {"$class": kind.name, "state": self._state(kind, value, name)}
 
     def _state(self, kind: Kind, value: Any, name: str) -> dict[str, Any]:
@@ -82,7 +82,7 @@ class Writer:
         return state
 
     def _array(self, value: npt.NDArray[Any], name: str) -> Any:
-        if value.dtype == object:
+        if value.dtype == object and value.ndim == 1:
             return {"$objects": [self.encode(item, f"{name}.{i}") for i, item in enumerate(value.tolist())]}
         array = value.astype(value.dtype.newbyteorder("<"), copy=False)
         if not is_storable(array.dtype):
@@ -157,7 +157,37 @@ def _arguments(cls: type) -> list[inspect.Parameter]:
 def _component(cls: type) -> Kind:
     """A class that keeps what its constructor was given under the same names, and nothing else."""
     names = [p.name for p in _arguments(cls)]
-    return Kind(cls.__name__, cls, lambda value: {n: getattr(value, n) for n in names}, lambda state: cls(**state))
+
+    def put_together(state: dict[str, Any]) -> Any:
+        return cls(**_for_any_machine(state))
+
+    return Kind(cls.__name__, cls, lambda value: {n: getattr(value, n) for n in names}, put_together)
+
+
+def _for_any_machine(state: dict[str, Any]) -> dict[str, Any]:
+    """The number of jobs is a matter of the machine, not of the model, and not for a file to say."""
+    return {**state, "n_jobs": None} if "n_jobs" in state else state
+
+
+def _is_array(dtype: Any) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, np.ndarray) and value.dtype == dtype
+
+
+#: What the declared types of the fields of a record stand for.
+_DECLARED: dict[str, Callable[[Any], bool]] = {
+    "FloatArray": _is_array(np.float64),
+    "IntArray": _is_array(np.int64),
+    "float": lambda value: isinstance(value, int | float) and not isinstance(value, bool) and np.isfinite(value),
+    "int": is_count,
+    "tuple[float, float]": lambda value: isinstance(value, tuple) and len(value) == 2 and all(map(is_number, value)),
+    "Status": lambda value: isinstance(value, Status),
+    "Certificate": lambda value: isinstance(value, Certificate),
+    "History": lambda value: isinstance(value, History),
+    "Bounds": lambda value: isinstance(value, Bounds),
+    "PairSelection | None": lambda value: isinstance(value, PairSelection),
+    "Callback | None": lambda value: value is None,
+    "int | None": lambda value: value is None or is_count(value),
+}
 
 
 def _record(cls: Any) -> Kind:
@@ -166,13 +196,9 @@ def _record(cls: Any) -> Kind:
 
     def put_together(state: dict[str, Any]) -> Any:
         for field in fields:
-            value, declared = state[field.name], str(field.type)
-            if "Array" in declared:
-                wanted = np.int64 if declared == "IntArray" else np.float64
-                if not (isinstance(value, np.ndarray) and value.dtype == wanted):
-                    raise ValueError(f"{cls.__name__}.{field.name} must be an array of {wanted.__name__}")
-            elif declared in ("float", "int") and (isinstance(value, bool) or not isinstance(value, int | float)):
-                raise ValueError(f"{cls.__name__}.{field.name} must be a number, got {value!r}")
+            fits = _DECLARED.get(str(field.type))
+            if fits is not None and not fits(state[field.name]):
+                raise ValueError(f"{cls.__name__}.{field.name} must be {field.type}, got {state[field.name]!r:.60}")
         return cls(**state)
 
     return Kind(cls.__name__, cls, lambda v: {f.name: getattr(v, f.name) for f in fields}, put_together)
@@ -199,11 +225,11 @@ def _estimator(cls: Any) -> Kind:
     defaults = {p.name: p.default for p in _arguments(cls)}
 
     def take_apart(value: Any) -> dict[str, Any]:
-        parameters = {n: getattr(value, n) for n in defaults}
+        parameters = _for_any_machine({n: getattr(value, n) for n in defaults})
         return {**parameters, **(value._fitted_parts() if is_fitted(value) else {})}
 
     def put_together(state: dict[str, Any]) -> Any:
-        estimator = cls(**{n: state.pop(n) for n in defaults})
+        estimator = cls(**_for_any_machine({n: state.pop(n) for n in defaults}))
         if state:  # else it is not fitted: the learner of a classifier
             estimator._restore(state)
         return estimator
