@@ -246,7 +246,7 @@ def test_what_overflows_is_an_error():
         (lambda m, X: m.pairwise(X, n_jobs=0), "n_jobs must be None or an integer other than 0, got 0"),
         (lambda m, _: m.as_kernel(["linear"]), "kind must be one of"),
         (
-            lambda _, X: LearnedMetric("log", np.eye(4)),
+            lambda *_: LearnedMetric("log", np.eye(4)),
             "embedding must be a fitted Embedding, see get_embedding; got 'log'",
         ),
     ],
