@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks import itml, neighbors, problems, projection, recognition, search, solvers
+from benchmarks import descriptors, itml, neighbors, problems, projection, recognition, search, solvers
 from covmetric import Status, make_paper_problem, solve
 
 
@@ -97,3 +97,8 @@ def test_neighbors(capsys):
     printed = capsys.readouterr().out
     assert "those of logeuclid for 40 of 40" in printed
     assert "ANOTHER RESULT" not in printed
+
+
+def test_descriptors(capsys):
+    descriptors.main(["--smoke"])
+    assert "np.cov" in capsys.readouterr().out

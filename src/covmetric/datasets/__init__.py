@@ -6,18 +6,39 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from covmetric.datasets.brodatz import load_brodatz
     from covmetric.datasets.emg import load_emg
+    from covmetric.datasets.eth80 import load_eth80, load_eth80_sets
+    from covmetric.datasets.image_folder import load_image_folder
     from covmetric.datasets.paper import make_paper_problem
+    from covmetric.datasets.series import load_series, load_ssvep
     from covmetric.datasets.simulated import make_spd_classes, make_textures
 
 _HOMES = {
+    "load_brodatz": "brodatz",
     "load_emg": "emg",
+    "load_eth80": "eth80",
+    "load_eth80_sets": "eth80",
+    "load_image_folder": "image_folder",
+    "load_series": "series",
+    "load_ssvep": "series",
     "make_paper_problem": "paper",
     "make_spd_classes": "simulated",
     "make_textures": "simulated",
 }
 
-__all__ = ["load_emg", "make_paper_problem", "make_spd_classes", "make_textures"]
+__all__ = [
+    "load_brodatz",
+    "load_emg",
+    "load_eth80",
+    "load_eth80_sets",
+    "load_image_folder",
+    "load_series",
+    "load_ssvep",
+    "make_paper_problem",
+    "make_spd_classes",
+    "make_textures",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,7 +1,43 @@
-"""From images, series and image sets to covariance matrices."""
+"""From images, series and image sets to covariance matrices. `DESCRIPTORS` lists the transformers by name."""
 
 from __future__ import annotations
 
+from typing import Any
+
+from covmetric.descriptors.features import FEATURE_SETS, FEATURES, feature_names, pixel_features
+from covmetric.descriptors.image_sets import ImageSetCovariances
+from covmetric.descriptors.images import ImageCovariances
+from covmetric.descriptors.integral import box_covariances
+from covmetric.descriptors.reading import UnreadableImage, read_image, read_image_and_mask
+from covmetric.descriptors.regions import REGIONS, Boxes, GridPatches, RandomPatches, Regions, Whole, get_regions
 from covmetric.descriptors.series import FilterBank, SeriesCovariances, sliding_windows
 
-__all__ = ["FilterBank", "SeriesCovariances", "sliding_windows"]
+DESCRIPTORS: dict[str, Any] = {
+    "images": ImageCovariances,
+    "image sets": ImageSetCovariances,
+    "series": SeriesCovariances,
+}
+
+__all__ = [
+    "DESCRIPTORS",
+    "FEATURES",
+    "FEATURE_SETS",
+    "REGIONS",
+    "Boxes",
+    "FilterBank",
+    "GridPatches",
+    "ImageCovariances",
+    "ImageSetCovariances",
+    "RandomPatches",
+    "Regions",
+    "SeriesCovariances",
+    "UnreadableImage",
+    "Whole",
+    "box_covariances",
+    "feature_names",
+    "get_regions",
+    "pixel_features",
+    "read_image",
+    "read_image_and_mask",
+    "sliding_windows",
+]

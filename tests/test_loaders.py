@@ -1,0 +1,169 @@
+"""Loaders, on folders made here and on the real ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from covmetric.datasets import (
+    load_brodatz,
+    load_eth80,
+    load_eth80_sets,
+    load_image_folder,
+    load_series,
+    load_ssvep,
+    make_textures,
+)
+from covmetric.descriptors import GridPatches, ImageCovariances, ImageSetCovariances
+
+Image = pytest.importorskip("PIL.Image")
+
+
+def save(path, array):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(np.asarray(array, dtype=np.uint8)).save(path)
+    return path
+
+
+def colours(rows=24, columns=30, seed=0):
+    return np.random.default_rng(seed).integers(0, 256, (rows, columns, 3))
+
+
+@pytest.fixture
+def textures(tmp_path):
+    data = make_textures(n_classes=3, n_per_class=1, size=64)
+    for number, image in zip((1, 14, 112), data.images, strict=True):
+        save(tmp_path / f"D{number}.gif", image)
+    (tmp_path / "README.txt").write_text("not a texture")
+    return tmp_path
+
+
+def test_brodatz(textures):
+    data = load_brodatz(textures, patches=3, size=16)
+    assert data.X.shape == (2 * 4 * 3, 5, 5) and set(data.y) == {1, 112}  # D14 is left out
+    np.testing.assert_array_equal(np.unique(data.groups, return_counts=True)[1], [6] * 4)
+    corner = data.boxes[:, :2] // 32
+    np.testing.assert_array_equal(2 * corner[:, 0] + corner[:, 1], data.groups)
+    assert (data.boxes[:, :2] % 32 + 16 <= 32).all()  # no patch leaves its quarter
+    np.testing.assert_array_equal(load_brodatz(textures, patches=3, size=16, n_jobs=2).X, data.X)
+    with pytest.raises(ValueError, match=r"D1.gif has quarters of 32 x 32 pixels, smaller than a patch of 40"):
+        load_brodatz(textures, size=40)
+
+
+@pytest.mark.parametrize("classes", [True, False])
+def test_eth80_under_both_layouts(tmp_path, classes):
+    for name in ("apple", "car"):
+        for number in (1, 2, 11):
+            for azimuth in (0, 90):
+                thing = f"{name}{number}"
+                folder = tmp_path / name / thing if classes else tmp_path / thing
+                save(folder / f"{thing}-035-{azimuth:03d}.png", colours(seed=number + azimuth))
+                save(folder / "maps" / f"{thing}-035-{azimuth:03d}-map.png", colours(seed=1))
+    data = load_eth80(tmp_path)
+    assert data.X.shape == (12, 9, 9)
+    assert data.y.tolist() == ["apple"] * 6 + ["car"] * 6
+    assert data.groups[:6].tolist() == ["apple1"] * 2 + ["apple2"] * 2 + ["apple11"] * 2
+    assert set(data.elevation) == {35} and data.azimuth[:2].tolist() == [0, 90]
+    sets = load_eth80_sets(tmp_path, size=(4, 5))
+    assert sets.X.shape == (6, 20, 20) and sets.groups.tolist() == list(dict.fromkeys(data.groups))
+
+
+def test_image_sets_against_numpy():
+    views = np.random.default_rng(0).uniform(0, 255, (2, 6, 8, 8))
+    matrices = ImageSetCovariances(size=(8, 8), reg=0.01).fit_transform(views)
+    for several, matrix in zip(views, matrices, strict=True):
+        plain = np.cov(several.reshape(6, 64).T)
+        np.testing.assert_allclose(matrix, plain + 0.01 * np.trace(plain) * np.eye(64), rtol=1e-4, atol=1e-2)
+    halved = ImageSetCovariances(size=(2, 2), reg=0.0).fit_transform(np.kron(views[:, :, :2, :2], np.ones((4, 4))))
+    assert halved.shape == (2, 4, 4) and np.linalg.eigvalsh(halved).min() > -1e-9
+    np.testing.assert_array_equal(
+        ImageSetCovariances((4, 4), n_jobs=2).fit_transform(views), ImageSetCovariances((4, 4)).fit_transform(views)
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "X", "message"),
+    [
+        ({"size": 20}, [[1]], r"size must be \(rows, columns\), got 20"),
+        ({"size": (0, 3)}, [[1]], r"size\[0\] must be an integer >= 1, got 0"),
+        ({"reg": -1}, [[1]], "reg must be a number >= 0, got -1"),
+        ({}, [], "X is empty"),
+        ({}, [[np.ones((4, 4))]], r"X\[0\] has 1 images: a covariance needs two at least"),
+    ],
+)
+def test_bad_image_sets(settings, X, message):
+    with pytest.raises(ValueError, match=message):
+        ImageSetCovariances(**settings).fit_transform(X)
+
+
+def test_a_folder_of_ones_own(tmp_path):
+    for name in ("cat", "dog"):
+        for i in range(3):
+            save(tmp_path / name / f"{i}.png", colours(seed=i))
+    data = load_image_folder(tmp_path)
+    assert data.X.shape == (6, 9, 9) and data.y.tolist() == ["cat"] * 3 + ["dog"] * 3 and data.groups is None
+    save(tmp_path / "cat" / "tom" / "9.png", colours(seed=9))
+    (tmp_path / "dog" / "broken.png").write_bytes(b"no image")
+    with pytest.raises(ValueError, match=r"broken.png"):
+        load_image_folder(tmp_path)
+    descriptor = ImageCovariances("grey", regions=GridPatches(12, 12), errors="skip")
+    with pytest.warns(UserWarning, match=r"broken.png"):
+        data = load_image_folder(tmp_path, descriptor)
+    assert data.X.shape == (7 * 4, 5, 5) and set(data.groups) == {"cat", "cat/tom", "dog"}
+    assert [path.name for path, _ in data.skipped] == ["broken.png"]
+    assert [path.name for path in data.paths[:5]] == ["0.png"] * 4 + ["1.png"]
+
+
+def test_series(tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((6, 3, 40)), np.arange(6) % 2
+    X[2, :, 30:] = 0.0
+    np.savez(tmp_path / "mine.npz", X=X, y=y, groups=np.arange(6) // 2)
+    data = load_series(tmp_path / "mine.npz")
+    assert data.X.shape == (6, 3, 3) and data.train is None and data.groups.tolist() == [0, 0, 1, 1, 2, 2]
+    assert [one.shape[1] for one in data.series] == [40, 40, 30, 40, 40, 40]
+    np.savez(tmp_path / "split.npz", X_train=X[:4], y_train=y[:4], X_test=X[4:], y_test=y[4:])
+    assert load_series("split", tmp_path).train.tolist() == [True] * 4 + [False] * 2
+    np.savez(tmp_path / "other.npz", Z=X)
+    with pytest.raises(ValueError, match=r"has the arrays \['Z'\]"):
+        load_series("other", tmp_path)
+    np.savez(tmp_path / "flat.npz", X=X[0], y=y)
+    with pytest.raises(ValueError, match=r"must hold X of shape \(l, channels, times\)"):
+        load_series("flat", tmp_path)
+    np.savez(tmp_path / "pickle.npz", X=np.array([{}, {}], dtype=object), y=y)
+    with pytest.raises(ValueError, match="allow_pickle=False"):
+        load_series("pickle", tmp_path)
+
+
+@pytest.mark.parametrize("load", [load_brodatz, load_eth80, load_eth80_sets, lambda f: load_series("X", f), load_ssvep])
+def test_missing_folders(load, tmp_path, monkeypatch):
+    monkeypatch.delenv("COVMETRIC_DATA", raising=False)
+    with pytest.raises(
+        FileNotFoundError, match="no folder was given, and COVMETRIC_DATA is not set: give the folder that"
+    ):
+        load(None)
+    with pytest.raises(FileNotFoundError, match=r"there is no folder .*missing: it should hold"):
+        load(tmp_path / "missing")
+    with pytest.raises(FileNotFoundError, match=r"holds no|there is no file"):
+        load(tmp_path)
+    monkeypatch.setenv("COVMETRIC_DATA", str(tmp_path))
+    with pytest.raises(FileNotFoundError, match="there is no folder"):
+        load(None)
+
+
+@pytest.mark.shared
+def test_the_real_brodatz(data_folder):
+    data = load_brodatz(data_folder / "brodatz", patches=2)
+    assert data.X.shape == (111 * 8, 5, 5) and len(np.unique(data.y)) == 111
+    assert np.linalg.eigvalsh(data.X).min() > 0
+
+
+@pytest.mark.shared
+def test_the_real_series(data_folder):
+    for name, shape in {"NATOPS": (360, 24, 24), "JapaneseVowels": (640, 12, 12), "ERing": (300, 4, 4)}.items():
+        assert load_series(name, data_folder / "series").X.shape == shape
+    lengths = {one.shape[1] for one in load_series("JapaneseVowels", data_folder / "series").series}
+    assert min(lengths) == 7 and max(lengths) == 29
+    trials = load_ssvep(data_folder / "series")
+    assert trials.X.shape[1:] == (24, 24) and len(np.unique(trials.groups)) == 27
+    assert len(load_ssvep(data_folder / "series", excluded=True).X) == 1024
