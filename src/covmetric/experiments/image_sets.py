@@ -1,0 +1,142 @@
+"""Image sets of ETH-80: one 400 x 400 covariance per object, five objects a class for training, 1-NN."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from tqdm import tqdm
+
+from covmetric._validation import FloatArray, IntArray
+from covmetric.constraints import QuantileBounds, RandomPairs
+from covmetric.datasets import load_eth80_sets
+from covmetric.embeddings import get_embedding
+from covmetric.estimators._learning import Lesson, Recipe, learn, lesson
+from covmetric.metric import LearnedMetric
+from covmetric.neighbors import get_search
+from covmetric.solvers import solve
+
+LAMBDAS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
+
+
+@dataclass(frozen=True)
+class SetRow:
+    """One lambda on one repeat; inf is W = I.
+
+    Attributes
+    ----------
+    phi : str
+    repeat : int
+    lam : float
+    accuracy : float
+        Of 1-NN on the test objects.
+    leave_one_out : float
+        Of 1-NN among the training objects, each left out in turn, in the metric that was learned from all of them.
+    relative_gap : float
+        What is proven.
+    status : str
+    seconds : float
+        Since the start of the path.
+    """
+
+    phi: str
+    repeat: int
+    lam: float
+    accuracy: float
+    leave_one_out: float
+    relative_gap: float
+    status: str
+    seconds: float
+
+
+def image_sets(
+    folder: Any = None,
+    lambdas: Sequence[float] = LAMBDAS,
+    phis: Sequence[str] = ("log",),
+    repeats: int = 10,
+    tol: float = 1e-4,
+    progress: bool = False,
+) -> Iterator[SetRow]:
+    """Learn along a path of falling lambda on each random split of the objects, from all pairs of training objects.
+
+    Parameters
+    ----------
+    folder : path or None
+        As in `load_eth80`.
+    lambdas : sequence of floats
+    phis : sequence of str
+    repeats : int
+    tol : float
+        The relative gap that each solve is proven to.
+    progress : bool
+    """
+    data = load_eth80_sets(folder)
+    codes = np.unique(data.y, return_inverse=True)[1]
+    for repeat in tqdm(range(repeats), "image sets", disable=not progress):
+        train, test = split(codes, repeat)
+        for phi in phis:
+            yield from _path(phi, repeat, data.X, codes, train, test, list(lambdas), tol)
+
+
+def split(codes: IntArray, seed: int) -> tuple[IntArray, IntArray]:
+    """Half of the objects of each class for training, at random, and the others."""
+    rng = np.random.default_rng(seed)
+    train: list[int] = []
+    for c in np.unique(codes):
+        members = rng.permutation(np.flatnonzero(codes == c))
+        train += members[: len(members) // 2].tolist()
+    return np.sort(train), np.setdiff1d(np.arange(len(codes)), train)
+
+
+def _path(
+    phi: str,
+    repeat: int,
+    X: FloatArray,
+    codes: IntArray,
+    train: IntArray,
+    test: IntArray,
+    lambdas: list[float],
+    tol: float,
+) -> Iterator[SetRow]:
+    started = time.perf_counter()
+    embedding = get_embedding(phi)
+    embedded, others = embedding.fit_transform(X[train]), embedding.transform(X[test])
+    recipe = Recipe(RandomPairs(budget=10**6, balance=None), QuantileBounds(0.05, 0.95), tol=tol)
+    start = lesson(recipe, embedded, codes[train])
+    known = start
+    for lam in [np.inf, *sorted(lambdas, reverse=True)]:
+        if lam != np.inf:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                known = _next(known, lam)
+        metric = LearnedMetric(embedding, known.metric())
+        references, queries = metric.map(embedded), metric.map(others)
+        result = known.result
+        yield SetRow(
+            phi,
+            repeat,
+            float(lam),
+            accuracy=_one_nn(references, queries, codes[train], codes[test]),
+            leave_one_out=_one_nn(references, None, codes[train], codes[train]),
+            relative_gap=0.0 if result is None else result.certificate.relative_gap,
+            status="" if result is None else result.status.name,
+            seconds=time.perf_counter() - started,
+        )
+
+
+def _next(known: Lesson, lam: float) -> Lesson:
+    """The lesson at the next lambda, from the multipliers of the last one; rows come as they are ready."""
+    if known.result is None or known.constraints is None:
+        return learn(known, [lam], np.random.default_rng(0))[0]
+    problem = known.problem(known.constraints, lam)
+    return replace(known, lam=lam, result=solve(problem, tol=known.recipe.tol, warm_start=known.result))
+
+
+def _one_nn(references: FloatArray, queries: FloatArray | None, known: IntArray, wanted: IntArray) -> float:
+    _, nearest = get_search("brute").fit(references).nearest(queries, 1)
+    return float(np.mean(known[nearest[:, 0]] == wanted))
