@@ -199,3 +199,35 @@ def region_covariance(image, names, box):
     top, left, height, width = box
     pixels = [values(y, x) for y in range(top, top + height) for x in range(left, left + width)]
     return np.cov(np.array(pixels).T)
+
+
+def leml(problem, cycles):
+    """Huang et al.'s iteration from dense A_k: ITML's code, with tr(Q A) where it has v^T Q v, and Q A Q."""
+    A, y, b, c, _ = data(problem)
+    Q, multipliers, bhat = np.eye(problem.n), np.zeros(len(A)), b.copy()
+    for _ in range(cycles):
+        for k in range(len(A)):
+            gamma, p = c[k], np.trace(Q @ A[k])
+            if y[k] == 1:
+                alpha = min(multipliers[k], gamma / (gamma + 1) * (1 / p - 1 / bhat[k]))
+                beta = alpha / (1 - alpha * p)
+                bhat[k] = 1 / (1 / bhat[k] + alpha / gamma)
+            else:
+                alpha = min(multipliers[k], gamma / (gamma + 1) * (1 / bhat[k] - 1 / p))
+                beta = -alpha / (1 + alpha * p)
+                bhat[k] = 1 / (1 / bhat[k] - alpha / gamma)
+            multipliers[k] -= alpha
+            Q = Q + beta * Q @ A[k] @ Q
+    return Q
+
+
+def alignment(G, X, labels):
+    """The centred alignment of the log-Euclidean kernel after X -> G X G^T, from whole kernels."""
+    from scipy.linalg import logm
+
+    logs = [logm(G @ x @ G.T) for x in X]
+    K = np.array([[np.trace(a @ b) for a in logs] for b in logs])
+    T = np.array([[1.0 if a == b else -1.0 for a in labels] for b in labels])
+    H = np.eye(len(X)) - 1 / len(X)
+    K, T = H @ K @ H, H @ T @ H
+    return np.sum(K * T) / np.sqrt(np.sum(K * K) * np.sum(T * T))

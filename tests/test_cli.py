@@ -48,8 +48,15 @@ def test_demo(tmp_path, capsys):
 
 
 def test_failures_are_told_without_a_traceback(tmp_path, capsys, monkeypatch):
-    assert main(["demo", "--out", str(tmp_path / "no" / "demo.png")]) == 2
-    assert "covmetric demo: --out: there is no folder" in capsys.readouterr().err
+    wrong_pictures = {"no/demo.png": "there is no folder", "demo.xyz": "must be a file", "": "must be a file"}
+    for out, message in wrong_pictures.items():
+        assert main(["demo", "--out", str(tmp_path / out)]) == 2
+        told = capsys.readouterr().err
+        assert "covmetric demo: --out: " in told and message in told
+    for wrong in (["--window", "99"], ["--window", "many"], ["--jobs", "0"], ["--seed", "-1"]):
+        with pytest.raises(SystemExit):
+            main(["demo", *wrong])
+        assert "is not an integer >=" in capsys.readouterr().err
     assert main(["demo", "--json", "--window", "100000", "--out", str(tmp_path / "demo.png")]) == 2
     assert "fewer than a window of 100000" in capsys.readouterr().err
     monkeypatch.setattr("covmetric.datasets.emg.find_spec", lambda _: None)

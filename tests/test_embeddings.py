@@ -319,3 +319,10 @@ def test_repr_names_the_settings(name):
     assert unfitted.startswith(type(phi).__name__ + "(")
     phi.fit(spd(2, 3) if name != "vector" else np.ones((2, 3)))
     assert repr(phi) == unfitted
+
+
+def test_flat_images_are_told_as_such():
+    X = spd(3, 4)
+    X[1] = 0.0
+    with pytest.raises(ValueError, match=r"X\[1\] is all zeros, as of a constant image or series: leave it out"):
+        get_embedding("log", reg=0.1).fit(X)

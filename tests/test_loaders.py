@@ -167,3 +167,65 @@ def test_the_real_series(data_folder):
     trials = load_ssvep(data_folder / "series")
     assert trials.X.shape[1:] == (24, 24) and len(np.unique(trials.groups)) == 27
     assert len(load_ssvep(data_folder / "series", excluded=True).X) == 1024
+
+
+def test_where_series_are_looked_for(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    for place, count in (("mine/series", 2), ("other", 7)):
+        (tmp_path / place).mkdir(parents=True)
+        np.savez(tmp_path / place / "S.npz", X=rng.standard_normal((count, 3, 40)), y=np.arange(count) % 2)
+    monkeypatch.setenv("COVMETRIC_DATA", str(tmp_path / "mine"))
+    monkeypatch.chdir(tmp_path)
+    assert len(load_series("S").X) == 2
+    for found in (load_series("other/S"), load_series("other/S.npz"), load_series("S.npz", "other")):
+        assert len(found.X) == 7
+
+
+def test_what_is_wrong_with_series(tmp_path):
+    X = np.random.default_rng(0).standard_normal((4, 2, 30))
+    X[0, 0, 20:] = np.nan
+    np.savez(tmp_path / "nan.npz", X=X, y=np.arange(4) % 2)
+    with pytest.raises(ValueError, match=r"X\[0\]\[0, 20\] is nan"):
+        load_series("nan", tmp_path)
+    np.savez(tmp_path / "groups.npz", X=np.nan_to_num(X), y=np.arange(4) % 2, groups=np.arange(3))
+    with pytest.raises(ValueError, match="has 4 series and 3 groups"):
+        load_series("groups", tmp_path)
+
+
+def test_image_sets_keep_their_digits():
+    views = np.random.default_rng(0).uniform(0, 255, (2, 6, 8, 8))
+    plain = ImageSetCovariances(size=(4, 4)).fit_transform(views)
+    np.testing.assert_allclose(ImageSetCovariances(size=(4, 4)).fit_transform(views + 1e6), plain, rtol=1e-3, atol=1e-3)
+    np.testing.assert_allclose(ImageSetCovariances(size=(4, 4)).fit_transform(views * 1e-50), plain * 1e-100, rtol=1e-3)
+    with pytest.raises(ValueError, match=r"the covariance of X\[0\] overflows: rescale its images"):
+        ImageSetCovariances(size=(4, 4)).fit_transform(views * 1e200)
+    with pytest.raises(ValueError, match=r"may be one set: write \[X\]"):
+        ImageSetCovariances().fit_transform(np.ones((5, 40, 40, 3)))
+    with pytest.raises(ValueError, match=r"X\[0\] is 'a.png': each entry must be a set of images"):
+        ImageSetCovariances().fit_transform(["a.png", "b.png"])
+    views[1, 2, 3, 4] = np.nan
+    with pytest.raises(ValueError, match=r"X\[1\], image 2: .*nan"):
+        ImageSetCovariances().fit_transform(views)
+
+
+def test_masks_that_are_none():
+    image = colours()
+    for mask in (["alhpa"], ["mask.png"], [np.ones(3, dtype=bool)]):
+        with pytest.raises(ValueError, match=r"mask\[0\] must be an array of truth values"):
+            ImageCovariances(mask=mask).fit([image])
+    with pytest.raises(ValueError, match="mask"):  # all of them failed: that is not a matter of single images
+        ImageCovariances(mask=np.ones((2, 2), dtype=bool), errors="skip").fit_transform([image, image])
+
+
+def test_sixteen_bits_per_colour_are_not_cut_silently(tmp_path):
+    import struct
+    import zlib
+
+    rows = b"".join(b"\0" + np.full(3 * 4, 1000, dtype=">u2").tobytes() for _ in range(4))
+    chunks = [(b"IHDR", struct.pack(">2L5B", 4, 4, 16, 2, 0, 0, 0)), (b"IDAT", zlib.compress(rows)), (b"IEND", b"")]
+    content = b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">L", len(data)) + name + data + struct.pack(">L", zlib.crc32(name + data)) for name, data in chunks
+    )
+    (tmp_path / "deep.png").write_bytes(content)
+    with pytest.raises(ValueError, match=r"deep.png.*16 bits per colour, of which Pillow keeps 8"):
+        ImageCovariances("colour").fit_transform([tmp_path / "deep.png"])

@@ -208,6 +208,20 @@ def test_skops(name, tmp_path):
     np.testing.assert_array_equal(answers(back, X), answers(model, X))
 
 
+def test_skops_of_a_pipeline(tmp_path):
+    skops = pytest.importorskip("skops.io")
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    from covmetric.descriptors import SeriesCovariances
+
+    X, y = np.random.default_rng(0).standard_normal((20, 3, 50)), np.arange(20) % 2
+    pipeline = make_pipeline(SeriesCovariances(), CovMetric(random_state=0), LogisticRegression()).fit(X, y)
+    skops.dump(pipeline, tmp_path / "pipeline.skops")
+    back = skops.load(tmp_path / "pipeline.skops", trusted=SKOPS_TRUSTED)
+    np.testing.assert_array_equal(back.predict(X), pipeline.predict(X))
+
+
 def test_all_that_skops_has_to_trust_exists():
     import importlib
 

@@ -70,8 +70,12 @@ def test_other_channels_and_unknown_estimators():
     fitted = SeriesCovariances().fit(noise())
     with pytest.raises(ValueError, match=r"X\[0\] has 3 channels, the others 4"):
         fitted.transform(noise(channels=3))
-    with pytest.raises(ValueError, match="Unknown"):
-        SeriesCovariances("median").fit_transform(noise())
+    with pytest.raises(ValueError, match=r"estimator must be one of .*'oas'.* or a function; got 'median'"):
+        SeriesCovariances("median").fit(noise())
+    with pytest.raises(ValueError, match=r"estimator must return matrices of shape \(4, 4\); it returned \(4, 60\)"):
+        SeriesCovariances(lambda x: x).fit_transform(noise())
+    with pytest.raises(ValueError, match=r"X must have shape .*got None"):
+        SeriesCovariances().fit(None)
 
 
 def test_a_filter_bank_keeps_its_bands():
@@ -91,7 +95,9 @@ def test_a_filter_bank_keeps_its_bands():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"bands": []}, "bands is empty"),
+        ({"bands": []}, r"bands must be a list of one or more \(low, high\), got \[\]"),
+        ({"bands": (8, 12)}, r"bands must be a list of one or more \(low, high\), got \(8, 12\)"),
+        ({"bands": None}, "bands must be a list of one or more"),
         ({"bands": [(5, 10), (20, 60)]}, r"bands\[1\] is \(20, 60\): needs 0 < low < high < sfreq / 2 = 50"),
         ({"sfreq": -1}, "sfreq must be a positive number, got -1"),
         ({"order": 0}, "order must be an integer >= 1, got 0"),

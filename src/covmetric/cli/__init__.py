@@ -13,6 +13,7 @@ import covmetric
 #: Each subcommand, its module, and what it does; modules are loaded when they are asked for.
 COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("covmetric.cli.demo", "learn a metric on real recordings of hand gestures, beside the fixed ones"),
+    "compare": ("covmetric.cli.compare", "fixed and learned metrics, and pyRiemann, on your own data, cross-validated"),
     "reproduce": ("covmetric.cli.reproduce", "run the paper's experiments"),
 }
 

@@ -11,39 +11,48 @@ from typing import Any
 
 import numpy as np
 
+from covmetric.cli._arguments import check_picture, number_from
 from covmetric.experiments.gestures import FIXED, LEARNED, GestureTable, gestures
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
-    parser.add_argument("--out", type=Path, default=Path("covmetric-demo.png"), metavar="FILE", help="the picture")
-    parser.add_argument("--window", type=int, default=250, metavar="SAMPLES", help="per covariance (default 250)")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=None, metavar="N", help="processes for the search")
+    out = Path("covmetric-demo.png")
+    parser.add_argument("--out", type=Path, default=out, metavar="FILE", help=f"the picture (default {out})")
+    parser.add_argument(
+        "--window", type=number_from(100), default=250, metavar="SAMPLES", help="per covariance (default 250)"
+    )
+    parser.add_argument("--seed", type=number_from(0), default=0, metavar="N", help="of folds and pairs (default 0)")
+    parser.add_argument("--jobs", type=number_from(1), default=None, metavar="N", help="processes for the search")
     parser.add_argument("--json", action="store_true", help="print the result as JSON, and nothing else")
 
 
 def run(options: argparse.Namespace) -> None:
     """Learn, compare, print, draw."""
-    if not options.out.parent.is_dir():
-        raise ValueError(f"--out: there is no folder {options.out.parent}")
+    check_picture("--out", options.out)
     started = time.perf_counter()
     if not options.json:
         print("Five hand gestures from eight electrodes on the forearm (recordings of geomstats 2.8, MIT licence).")
         print("Learned on the first session of each person, tested on the second.\n", flush=True)
     table = gestures(options.window, options.seed, options.jobs, progress=not options.json)
+    if not options.json:
+        print_result(table)
     picture = draw(table, options.out)
     seconds = time.perf_counter() - started
     if options.json:
         print(json.dumps(as_json(table, picture, seconds), indent=1))
-        return
+    else:
+        print(f"\nThe picture is in {picture} ({seconds:.0f} s in all).")
+
+
+def print_result(table: GestureTable) -> None:
+    """The table, and for each person what was chosen and proven."""
     print_table(table)
     for person in table.people:
         learner = table.learned[person].learner_
         chosen = {name: value for name, value in learner.best_params_.items() if name != "slack"}
         print(f"\nPerson {person}: chosen {chosen} by folds of rounds of the first session.")
         print(learner.result_ or "W = I was the best choice; there is nothing to prove.")
-    print(f"\nThe picture is in {picture} ({seconds:.0f} s in all).")
 
 
 def print_table(table: GestureTable) -> None:
@@ -89,8 +98,8 @@ def as_json(table: GestureTable, picture: Path, seconds: float) -> dict[str, Any
     return {
         "rows": [asdict(row) for row in table.rows],
         "people": people,
-        "best_fixed": max(100 * table.mean(*method) for method in table.methods() if method[0] == FIXED),
-        "learned": max(100 * table.mean(*method) for method in table.methods() if method[0] == LEARNED),
+        "best_fixed": max(table.mean(*method) for method in table.methods() if method[0] == FIXED),
+        "learned": max(table.mean(*method) for method in table.methods() if method[0] == LEARNED),
         "picture": str(picture),
         "seconds": seconds,
     }

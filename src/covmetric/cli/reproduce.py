@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from covmetric.cli._arguments import number_from
 from covmetric.experiments import pages
 
 
@@ -16,9 +17,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
     parser.add_argument("experiment", choices=list(EXPERIMENTS), help="which")
     parser.add_argument("--data", type=Path, metavar="DIR", help="of the images (default: under COVMETRIC_DATA)")
-    parser.add_argument("--seeds", type=_positive, default=5, metavar="N", help="problems or splits (default 5)")
+    parser.add_argument("--seeds", type=number_from(1), default=5, metavar="N", help="problems or splits (default 5)")
     parser.add_argument("--out", type=Path, default=Path(), metavar="DIR", help="where to write (default: here)")
-    parser.add_argument("--jobs", type=int, default=None, metavar="N", help="processes, where they help")
+    parser.add_argument("--jobs", type=number_from(1), default=None, metavar="N", help="processes, where they help")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -27,12 +28,6 @@ def run(options: argparse.Namespace) -> None:
         raise ValueError(f"--out: there is no folder {options.out}")
     page = EXPERIMENTS[options.experiment](options)
     print(f"\nThe page is {page}; pictures and CSV are beside it.")
-
-
-def _positive(text: str) -> int:
-    if not text.isdigit() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not an integer >= 1")
-    return int(text)
 
 
 def _convergence(options: argparse.Namespace) -> Path:
@@ -90,7 +85,8 @@ def _recognition(name: str, protocols: tuple[str, ...], title: str) -> Callable[
                 if p == protocol and variant in ("", "paper")
             }
             plot_groups(panel, paper.PHIS, bars, shown, protocol)
-        axes[0].legend(fontsize=7, ncols=4, loc="lower right")
+        handles, labels = axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper center", ncols=4, fontsize=8, frameon=False)
         picture = save_figure(figure, options.out / f"{name}.png")
         parts.append(f"![3-NN accuracies]({picture.name})")
         for protocol in protocols:

@@ -36,9 +36,9 @@ def load_emg(window: int = 250, step: int | None = None, descriptor: Any = None)
         ``X`` (l, 8, 8); ``y``, the gesture; ``person``, ``session`` (1 or 2); ``groups``, one per round of a session:
         windows of one round should stay together in a split; ``feature_names``, ``target_names``.
     """
-    import pandas as pd
-
     path = _file()
+    import pandas as pd  # comes with geomstats
+
     columns = [f"c{i}" for i in range(8)]
     types = {**dict.fromkeys(columns, np.float64), "label": "category", "exp": "category"}
     table = pd.read_csv(path, usecols=[*columns, "label", "exp"], dtype=types)

@@ -21,7 +21,7 @@ def load_series(file: Any, folder: Any = None, descriptor: Any = None) -> Bunch:
     ----------
     file : str or path
         A file with arrays X (l, channels, times) and y (l,), or X_train, y_train, X_test and y_test, and perhaps groups
-        (l,). Series that are shorter are padded with zeros at the end. A name without an ending, such as "NATOPS", is
+        (l,). Series that are shorter are padded with zeros or NaN at the end. A name such as "NATOPS" is
         that of a file in `folder`.
     folder : path or None, default=None
         None: "series" under the folder that the environment variable COVMETRIC_DATA names.
@@ -35,7 +35,7 @@ def load_series(file: Any, folder: Any = None, descriptor: Any = None) -> Bunch:
         ``series``, a list of arrays (channels, times) without their padding.
     """
     with np.load(_path(file, folder), allow_pickle=False) as data:
-        if "X_train" in data:
+        if {"X_train", "y_train", "X_test", "y_test"} <= set(data):
             parts = [data[name] for name in ("X_train", "X_test")]
             X, y = np.concatenate(parts), np.concatenate([data["y_train"], data["y_test"]])
             train: npt.NDArray[np.bool_] | None = np.arange(len(X)) < len(parts[0])
@@ -44,6 +44,8 @@ def load_series(file: Any, folder: Any = None, descriptor: Any = None) -> Bunch:
         else:
             raise ValueError(f"{file} has the arrays {sorted(data)}: X and y, or X_train, y_train, X_test and y_test")
         groups = data.get("groups")
+    if groups is not None and len(groups) != len(X):
+        raise ValueError(f"{file} has {len(X)} series and {len(groups)} groups: there must be one for each series")
     if X.ndim != 3 or len(X) != len(y):
         raise ValueError(f"{file} must hold X of shape (l, channels, times), and y (l,); got {X.shape} and {y.shape}")
     series = [_without_padding(one) for one in X.astype(np.float64)]
@@ -72,15 +74,17 @@ def load_ssvep(folder: Any = None, excluded: bool = False) -> Bunch:
 
 
 def _path(file: Any, folder: Any) -> Path:
+    """The file, in the folder where one is given; a bare name is looked for under COVMETRIC_DATA."""
     path = Path(file)
-    if path.suffix == "":
-        path = find_folder(folder, "series", f"{path.name}.npz") / f"{path.name}.npz"
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no file {path}")
-    return path
+    named = path if path.suffix == ".npz" else path.with_name(f"{path.name}.npz")
+    if folder is not None or (path.suffix != ".npz" and path.parent == Path()):
+        named = find_folder(folder, "series", named.name) / named
+    if not named.is_file():
+        raise FileNotFoundError(f"there is no file {named}")
+    return named
 
 
 def _without_padding(one: FloatArray) -> FloatArray:
-    """A series up to its last sample that is not zero in all channels."""
-    used = np.flatnonzero(np.abs(one).sum(axis=0) > 0.0)
+    """A series up to its last sample that is not zero, or NaN, in all channels."""
+    used = np.flatnonzero(~((one == 0.0) | np.isnan(one)).all(axis=0))
     return one[:, : used[-1] + 1] if len(used) else one

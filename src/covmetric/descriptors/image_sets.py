@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -53,8 +54,16 @@ class ImageSetCovariances(TransformerMixin, BaseEstimator):  # type: ignore[misc
         check_counts(**{"size[0]": self.size[0], "size[1]": self.size[1]})
         if not (is_number(self.reg) and self.reg >= 0):
             raise ValueError(f"reg must be a number >= 0, got {self.reg!r}")
+        if isinstance(X, np.ndarray) and (X.ndim not in (4, 5) or (X.ndim == 4 and X.shape[3] == 3)):
+            raise ValueError(
+                f"X must hold sets of images, shape (l, images, rows, columns[, 3]); got {X.shape}, which may be one "
+                "set: write [X]"
+            )
         if len(X) == 0:
             raise ValueError("X is empty: at least one set of images is needed")
+        for i, images in enumerate(X):
+            if isinstance(images, str | os.PathLike):
+                raise ValueError(f"X[{i}] is {images!r}: each entry must be a set of images, a list of paths or arrays")
         return self
 
     def transform(self, X: Any) -> FloatArray:
@@ -72,8 +81,17 @@ class ImageSetCovariances(TransformerMixin, BaseEstimator):  # type: ignore[misc
 def _covariance(images: Sequence[Any], index: int, size: tuple[int, int], reg: float) -> FloatArray:
     if len(images) < 2:
         raise ValueError(f"X[{index}] has {len(images)} images: a covariance needs two at least")
-    vectors = np.stack([_small(image, size).ravel() for image in images])
-    matrix = np.cov(vectors.T).reshape(vectors.shape[1], vectors.shape[1])
+    small = []
+    for j, image in enumerate(images):
+        try:
+            small.append(_small(image, size).ravel())
+        except ValueError as error:
+            raise ValueError(f"X[{index}], image {j}: {error}") from error
+    vectors = np.stack(small)
+    with np.errstate(over="ignore", invalid="ignore"):
+        matrix = np.cov(vectors.T).reshape(vectors.shape[1], vectors.shape[1])
+    if not np.isfinite(matrix).all():
+        raise ValueError(f"the covariance of X[{index}] overflows: rescale its images")
     return np.asarray(matrix + reg * np.trace(matrix) * np.eye(len(matrix)))
 
 
@@ -82,5 +100,9 @@ def _small(image: Any, size: tuple[int, int]) -> FloatArray:
     from PIL import Image
 
     grey = pixel_features(read_image(image), ["I"])[0]
-    small = Image.fromarray(grey.astype(np.float32)).resize((size[1], size[0]), Image.Resampling.BILINEAR)
-    return np.asarray(small, dtype=np.float64)
+    # Pillow resizes in single precision: without the mean, and at a spread of 1, little is lost.
+    mean = float(grey.mean())
+    spread = float(np.abs(grey - mean).max()) or 1.0
+    scaled = Image.fromarray(((grey - mean) / spread).astype(np.float32))
+    small = scaled.resize((size[1], size[0]), Image.Resampling.BILINEAR)
+    return mean + spread * np.asarray(small, dtype=np.float64)

@@ -97,18 +97,18 @@ class ImageCovariances(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.no_validation = True
         return tags
 
-    def fit(self, images: Any, y: Any = None) -> Self:  # noqa: ARG002
+    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
         """Check the settings, and that there is a list of images; none is read. Returns self."""
-        self._jobs(images)
+        self._jobs(X)
         self.feature_names_ = feature_names(self.features)
         return self
 
-    def transform(self, images: Any) -> FloatArray:
+    def transform(self, X: Any) -> FloatArray:
         """The covariance matrices of the images, shape (l, d, d).
 
         Parameters
         ----------
-        images : list of paths, of arrays or of PIL images, or array (l, rows, columns) or (l, rows, columns, 3)
+        X : list of paths, of arrays or of PIL images, or array (l, rows, columns) or (l, rows, columns, 3)
             They may have different sizes.
 
         Raises
@@ -116,7 +116,7 @@ class ImageCovariances(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         ValueError
             Where an image has not exactly one region: `describe` is for that.
         """
-        matrices: FloatArray = self._describe(images, single=True).X
+        matrices: FloatArray = self._describe(X, single=True).X
         return matrices
 
     def describe(self, images: Any) -> Bunch:
@@ -143,7 +143,7 @@ class ImageCovariances(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 done.append(outcome)
             else:
                 failures.append(outcome)
-        if failures and self.errors == "raise":
+        if failures and (self.errors == "raise" or not done):
             raise failures[0].error
         if failures:
             fewer = "; the result has fewer matrices than there are images" if single else ""
@@ -290,4 +290,8 @@ def _masks(mask: Any, n_images: int) -> list[Any]:
         return [mask] * n_images
     if len(mask) != n_images:
         raise ValueError(f"mask has an entry for each of {len(mask)} images, but there are {n_images}")
+    for i, one in enumerate(mask):
+        if one is not None and np.ndim(one) != 2:
+            what = "an array of truth values, shape (rows, columns), or None"
+            raise ValueError(f"mask[{i}] must be {what}; got {one!r:.60}")
     return list(mask)

@@ -74,6 +74,11 @@ def _read(source: Any, with_mask: bool) -> tuple[FloatArray, npt.NDArray[np.bool
     with open(source, "rb") as file:
         try:
             with pillow.open(file) as image:
+                if image.mode not in _DEEP and any("16" in str(tile[3]) for tile in image.tile):
+                    raise UnreadableImage(
+                        f"cannot read {os.fspath(source)!r}: it has 16 bits per colour, of which Pillow keeps 8; read "
+                        "it by another library, and give the array"
+                    )
                 image.load()
                 return _converted(image, os.fspath(source), with_mask)
         except UnreadableImage:

@@ -51,6 +51,11 @@ class SeriesCovariances(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
         """Check the series. Returns self."""
+        from pyriemann.geometry.covariance import cov_est_functions
+
+        if not (callable(self.estimator) or self.estimator in cov_est_functions):
+            known = ", ".join(map(repr, cov_est_functions))
+            raise ValueError(f"estimator must be one of {known}, or a function; got {self.estimator!r}")
         self.n_channels_ = check_series(X)[0].shape[0]
         return self
 
@@ -64,6 +69,9 @@ class SeriesCovariances(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         series = check_series(X, getattr(self, "n_channels_", None))
         parts = [series[start : start + _BATCH] for start in range(0, len(series), _BATCH)]
         done = Parallel(self.n_jobs)(delayed(_covariances)(part, self.estimator) for part in parts)
+        n = series[0].shape[0]
+        if any(part.shape[1:] != (n, n) for part in done):
+            raise ValueError(f"estimator must return matrices of shape ({n}, {n}); it returned {done[0].shape[1:]}")
         matrices = np.concatenate(done)
         bad = ~np.isfinite(matrices).all(axis=(1, 2))
         if bad.any():
@@ -141,9 +149,10 @@ class FilterBank(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if not (is_number(self.sfreq) and self.sfreq > 0):
             raise ValueError(f"sfreq must be a positive number, got {self.sfreq!r}")
         check_counts(order=self.order)
-        if len(self.bands) == 0:
-            raise ValueError("bands is empty: at least one (low, high) is needed")
-        for i, (low, high) in enumerate(self.bands):
+        bands = list(self.bands) if hasattr(self.bands, "__iter__") else []
+        if not bands or any(np.shape(band) != (2,) for band in bands):
+            raise ValueError(f"bands must be a list of one or more (low, high), got {self.bands!r}")
+        for i, (low, high) in enumerate(bands):
             if not (is_number(low) and is_number(high) and 0 < low < high < self.sfreq / 2):
                 raise ValueError(
                     f"bands[{i}] is ({low}, {high}): needs 0 < low < high < sfreq / 2 = {self.sfreq / 2:g}"
@@ -195,6 +204,8 @@ def check_series(X: Any, channels: int | None = None) -> list[FloatArray]:
                 f"X must have shape (l, channels, times), or be a list of (channels, times); got {X.shape}"
             )
         series = list(array)
+    elif X is None or isinstance(X, str) or not hasattr(X, "__iter__"):
+        raise ValueError(f"X must have shape (l, channels, times), or be a list of such series; got {X!r}")
     else:
         series = [as_floats(f"X[{i}]", one) for i, one in enumerate(X)]
     if not series:

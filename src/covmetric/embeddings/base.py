@@ -187,6 +187,8 @@ class Embedding(ABC):
     def _refuse(self, X: Matrices, bad: Any, needs: str, eps: float) -> None:
         """Raise for the first bad matrix, with its smallest eigenvalue and the remedy."""
         where = first(bad) if bad.ndim else []
+        if not X[tuple(where)].any():
+            raise ValueError(f"X{where or ''} is all zeros, as of a constant image or series: leave it out")
         eigenvalues = np.linalg.eigvalsh(X[tuple(where)])
         enough = max(1e-6, 10.0 * X.shape[-1] * eps)
         remedy = f"set reg, for example {enough:.0e}" if self.reg < enough else f"raise reg (now {self.reg:g})"

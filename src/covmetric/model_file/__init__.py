@@ -15,6 +15,16 @@ from covmetric.model_file.codec import KINDS, MODELS, Reader, Writer, is_fitted
 
 __all__ = ["SKOPS_TRUSTED", "load_model", "save_model"]
 
+_DESCRIPTORS = (
+    "image_sets.ImageSetCovariances",
+    "images.ImageCovariances",
+    "regions.Boxes",
+    "regions.GridPatches",
+    "regions.RandomPatches",
+    "regions.Whole",
+    "series.FilterBank",
+    "series.SeriesCovariances",
+)
 #: The classes that ``skops.io.load(file, trusted=...)`` has to trust to load any model of covmetric.
 SKOPS_TRUSTED: list[str] = sorted(
     {f"{kind.cls.__module__}.{kind.cls.__qualname__}" for kind in KINDS.values()}
@@ -24,6 +34,7 @@ SKOPS_TRUSTED: list[str] = sorted(
         "covmetric.estimators._rules.MeanRule",
         "covmetric.estimators._rules.NeighborsRule",
         "covmetric.kernel.MetricKernel",
+        *(f"covmetric.descriptors.{name}" for name in _DESCRIPTORS),
     }
 )
 

@@ -34,9 +34,14 @@ def plot_groups(
             places, [v for v, _ in known], width, yerr=[e for _, e in known], label=bar, color=COLOURS[b], capsize=2
         )
         for place, (value, error) in zip(places, known, strict=True):
-            axes.text(place, value + error + 0.3, f"{value:.1f}", ha="center", va="bottom", fontsize=6, rotation=90)
-    low = min(v - e for v, e in values.values())
-    axes.set_ylim(max(0.0, 5.0 * np.floor(low / 5.0) - 5.0), 104.0)
+            axes.annotate(
+                f"{value:.1f}", (place, value + error), (0, 4), textcoords="offset points", ha="center", fontsize=6,
+                rotation=90,
+            )  # fmt: skip
+    low, high = min(v - e for v, e in values.values()), max(v + e for v, e in values.values())
+    bottom = max(0.0, 5.0 * np.floor(low / 5.0) - 5.0)
+    axes.set_ylim(bottom, high + 0.15 * (high - bottom))
+    axes.set_yticks([tick for tick in axes.get_yticks() if bottom <= tick <= 100.0])
     axes.set_xticks(range(len(groups)), groups)
     axes.set_ylabel("accuracy, percent (not from 0)", fontsize=8)
     axes.set_title(title, fontsize=9)

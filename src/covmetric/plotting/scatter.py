@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from covmetric.metric import LearnedMetric
-from covmetric.plotting.bars import COLOURS
 
 
 def plot_embedding(axes: Any, metric: LearnedMetric, X: Any, y: Any, title: str = "") -> None:
@@ -28,7 +27,7 @@ def plot_embedding(axes: Any, metric: LearnedMetric, X: Any, y: Any, title: str 
     plane = plane if plane.shape[1] == 2 else np.column_stack([plane, np.zeros(len(plane))])
     for c, name in enumerate(np.unique(y)):
         chosen = np.asarray(y) == name
-        axes.scatter(*plane[chosen].T, s=6, color=COLOURS[c % len(COLOURS)], label=str(name), alpha=0.8, linewidths=0)
+        axes.scatter(*plane[chosen].T, s=6, color=f"C{c % 10}", label=str(name), alpha=0.8, linewidths=0)
     share = 100 * (values[:2] ** 2).sum() / max((values**2).sum(), 1e-300)
     axes.set_title(title, fontsize=9)
     axes.set_xlabel(f"two of {len(values)} directions, {share:.0f} % of the variance", fontsize=8)

@@ -1,0 +1,32 @@
+"""The systems that the paper compares itself with. `PEERS` lists those that learn, `FIXED_DISTANCES` the others."""
+
+from __future__ import annotations
+
+from covmetric.peers._base import PeerMetric
+from covmetric.peers._fixed import FixedDistance
+from covmetric.peers.fixed import FIXED_DISTANCES, FixedDistanceClassifier
+from covmetric.peers.itml import VectorITML
+from covmetric.peers.leml import LEML, LemlResult, leml
+from covmetric.peers.vemulapalli import VemulapalliMetric
+from covmetric.peers.yger import KernelTargetAlignment
+
+PEERS: dict[str, type[PeerMetric]] = {
+    "vemulapalli": VemulapalliMetric,
+    "leml": LEML,
+    "yger": KernelTargetAlignment,
+    "itml": VectorITML,
+}
+
+__all__ = [
+    "FIXED_DISTANCES",
+    "LEML",
+    "PEERS",
+    "FixedDistance",
+    "FixedDistanceClassifier",
+    "KernelTargetAlignment",
+    "LemlResult",
+    "PeerMetric",
+    "VectorITML",
+    "VemulapalliMetric",
+    "leml",
+]
