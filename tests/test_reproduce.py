@@ -128,6 +128,16 @@ def test_the_command_for_image_sets(objects, tmp_path, monkeypatch):
     assert len(read(tmp_path / "eth80-sets.csv")) == 7
 
 
+def test_leml_stays_above_the_optimum(tmp_path, monkeypatch):
+    from covmetric.experiments import rank_one as module
+
+    few = module.rank_one
+    monkeypatch.setattr(module, "rank_one", lambda seeds: few(n=6, K=15, seeds=seeds, cycles=60))
+    assert main(["reproduce", "leml", "--seeds", "2", "--out", str(tmp_path)]) == 0
+    rows = read(tmp_path / "leml.csv")
+    assert all(float(row["excess"]) > 1e-3 for row in rows) and (tmp_path / "leml.png").is_file()
+
+
 def test_failures(tmp_path, capsys, monkeypatch):
     monkeypatch.delenv("COVMETRIC_DATA", raising=False)
     assert main(["reproduce", "brodatz", "--out", str(tmp_path)]) == 2

@@ -148,9 +148,46 @@ def _image_sets(options: argparse.Namespace) -> Path:
     )
 
 
+def _leml(options: argparse.Namespace) -> Path:
+    from covmetric.experiments.rank_one import LAMBDAS, rank_one
+    from covmetric.plotting import save_figure
+    from covmetric.plotting.figures import new_figure
+
+    started = time.perf_counter()
+    points = rank_one(seeds=options.seeds)
+    seconds = time.perf_counter() - started
+    pages.write_csv(options.out / "leml.csv", points)
+    figure, axes = new_figure(11, 3.2, len(LAMBDAS))
+    lines = []
+    for panel, lam in zip(axes, LAMBDAS, strict=True):
+        runs = [[p for p in points if (p.lam, p.seed) == (lam, seed)] for seed in range(options.seeds)]
+        for run in runs:
+            panel.plot([p.cycle for p in run], [max(p.excess, 1e-12) for p in run], color="C3", linewidth=1)
+            last = run[-1]
+            best = min(p.excess for p in run)
+            cells = (f"{lam:g}", str(last.seed), f"{last.optimum:.4f}", f"{last.excess:.4f}", f"{best:.4f}")
+            lines.append(list(cells))
+        panel.axhline(1e-9 * runs[0][0].optimum, color="C0", linestyle="--")
+        panel.set(xscale="symlog", yscale="log", xlabel="cycles over the pairs", title=f"lambda = {lam:g}")
+        panel.set_xlim(left=0)
+    axes[0].set_ylabel("P(W) - P*")
+    figure.suptitle("LEML (red) on the paper's problems, n = 10; dashed: what our solver proves")
+    picture = save_figure(figure, options.out / "leml.png")
+    head = ["lambda", "seed", "certified optimum", "LEML above it, after 1,000 cycles", "its best iterate"]
+    print(pages.table(head, lines))
+    words = (
+        "LEML (Huang et al., ICML 2015), as the paper describes it, updates W as if A = F F^T had rank one. Its "
+        "iteration settles, or cycles, above the optimum; where A has rank one it reaches it (tests/test_peers.py)."
+    )
+    command = f"covmetric reproduce leml --seeds {options.seeds}"
+    parts = [words, f"![LEML]({picture.name})", pages.table(head, lines)]
+    return pages.write_page(options.out / "leml.md", "LEML does not reach the optimum", command, parts, seconds)
+
+
 EXPERIMENTS: dict[str, Callable[[argparse.Namespace], Path]] = {
     "convergence": _convergence,
     "brodatz": _recognition("brodatz", ("brodatz 3/1", "brodatz 2/2"), "Brodatz textures (section 4.2 of the paper)"),
     "eth80": _recognition("eth80", ("eth80 by image", "eth80 by object"), "ETH-80 (section 4.2 of the paper)"),
     "eth80-sets": _image_sets,
+    "leml": _leml,
 }
