@@ -15,7 +15,9 @@ from covmetric.cli import main
 from covmetric.cli.compare import read_data
 from covmetric.datasets import make_spd_classes, make_textures
 from covmetric.experiments import compare as experiment
-from covmetric.experiments.compare import ComparisonTable, Method, available_methods, compare
+from covmetric.experiments.compare import compare
+from covmetric.experiments.comparison import ComparisonTable
+from covmetric.experiments.methods import CS, Method, available_methods
 
 FEW = ["log-3nn", "relog-mean", "mdm", "covmetric-3nn"]
 
@@ -58,7 +60,7 @@ def test_all_methods(data):
     assert [row.failure for row in table.rows if row.failure] == []
     assert all(0.5 < row.accuracy <= 1.0 and len(row.folds) == 2 for row in table.rows)
     candidates = {row.method: row.candidates for row in table.rows if row.candidates}
-    assert candidates["covmetriccv-3nn"] == len(experiment.CS) == 20
+    assert candidates["covmetriccv-3nn"] == len(CS) == 20
     assert candidates == {
         "mdm": 2, "fgmdm": 2, "tangent-logreg": 40, "riemann-knn": 10, "covmetriccv-3nn": 20, "covmetriccv-mean": 20,
     }  # fmt: skip

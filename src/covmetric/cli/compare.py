@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sklearn.utils import Bunch
 
-    from covmetric.experiments.compare import ComparisonTable
+    from covmetric.experiments.comparison import ComparisonTable
 
 _CONTENT = (
     "an .npz file with X, matrices (l, n, n) or series (l, channels, times), y and perhaps groups (or X_train, "
@@ -47,10 +47,11 @@ def run(options: argparse.Namespace) -> None:
     data = read_data(options.data, options.kind, options.features, options.jobs)
 
     from covmetric.experiments import compare as experiment  # scikit-learn and pyRiemann take seconds to load
+    from covmetric.experiments.methods import available_methods
 
     methods = None if options.methods is None else [name for name in options.methods.split(",") if name]
     if methods is None and options.quick:
-        methods = [name for name, method in experiment.available_methods().items() if not method.slow]
+        methods = [name for name, method in available_methods().items() if not method.slow]
     table = experiment.compare(
         data.X,
         data.y,
