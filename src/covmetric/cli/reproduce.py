@@ -122,7 +122,7 @@ _WORDS = (
 
 
 def _image_sets(options: argparse.Namespace) -> Path:
-    from covmetric.experiments.image_sets import SetRow, image_sets
+    from covmetric.experiments.image_sets import SetRow, chosen_lambda, image_sets
 
     started = time.perf_counter()
     rows: list[SetRow] = []
@@ -142,10 +142,33 @@ def _image_sets(options: argparse.Namespace) -> Path:
         )
     head = ["lambda", "1-NN, test", "leave-one-out, training", "solved", "seconds of the path so far"]
     print(pages.table(head, lines))
-    command = f"covmetric reproduce eth80-sets --seeds {options.seeds}"
-    return pages.write_page(
-        options.out / "eth80-sets.md", "Image sets of ETH-80", command, [pages.table(head, lines)], seconds
+    chosen = chosen_lambda(rows)
+    values = 100 * np.array([row.accuracy for row in rows if row.lam == chosen])
+    error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
+    hours = sum(row.seconds for row in rows if row.lam == rows[-1].lam) / 3600.0
+    result = (
+        f"Lambda = {chosen:g} has the best leave-one-out 1-NN on the training parts of the first two repeats (of equals "
+        f"the largest lambda counts); with it the test accuracy over {len(values)} repeats is **{values.mean():.2f} ± "
+        f"{error:.2f}** percent. All the paths took {hours:.2f} hours."
     )
+    print(f"\n{result}")
+    command = f"covmetric reproduce eth80-sets --seeds {options.seeds}"
+    parts = [_SET_WORDS, pages.table(head, lines), result, _SET_QUOTES]
+    return pages.write_page(options.out / "eth80-sets.md", "Image sets of ETH-80", command, parts, seconds)
+
+
+_SET_WORDS = (
+    "One 400 x 400 covariance per object, of its 41 views as 20 x 20 grey images, with 0.001 of the trace added to the "
+    "diagonal; 8 classes x 10 objects; in each repeat five random objects a class for training and five for the test; "
+    "1-NN; Phi is the log, all pairs of training objects, bounds at the 5th and 95th percentile of their squared "
+    "distances. Accuracies in percent, mean and standard error over the repeats; every solve is proven to a relative "
+    "gap of 1e-4. lambda = inf is W = I, the log-Euclidean distance."
+)
+_SET_QUOTES = (
+    "For comparison, figures found in a copy of Chen et al., Pattern Recognition 2020, Table 4, for the same data and "
+    "number of objects: AIRM 77.05, log-Euclidean 81.85, LEML 93.05, SPDNet 95.50. What differs: their splits, how the "
+    "images are cropped, resized and regularised, and how settings are chosen are not known to be the same."
+)
 
 
 def _leml(options: argparse.Namespace) -> Path:

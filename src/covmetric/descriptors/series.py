@@ -16,7 +16,18 @@ from covmetric._validation import FloatArray, as_floats, check_counts, first, is
 _BATCH = 64
 
 
-class SeriesCovariances(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class SeriesTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """What takes series and has nothing to learn from them."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        tags.input_tags.two_d_array = False
+        tags.requires_fit = False
+        return tags
+
+
+class SeriesCovariances(SeriesTransformer):
     """The covariance matrix of the channels of each series, by pyRiemann's estimators.
 
     As ``pyriemann.estimation.Covariances``, but that the series may have different lengths, are checked, and are shrunk
@@ -41,13 +52,6 @@ class SeriesCovariances(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(self, estimator: str | Callable[..., Any] = "oas", n_jobs: int | None = None) -> None:
         self.estimator = estimator
         self.n_jobs = n_jobs
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        tags.input_tags.two_d_array = False
-        tags.requires_fit = False
-        return tags
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
         """Check the series. Returns self."""
@@ -90,7 +94,7 @@ def _covariances(series: list[FloatArray], estimator: Any) -> FloatArray:
     return np.concatenate([np.asarray(covariances(one[None], estimator), dtype=np.float64) for one in series])
 
 
-class FilterBank(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class FilterBank(SeriesTransformer):
     """Each series once per band, stacked as further channels: (l, channels, times) to (l, bands channels, times).
 
     The covariance of the result has the power in each band, and how the bands go together: the usual description of
@@ -116,13 +120,6 @@ class FilterBank(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.bands = bands
         self.sfreq = sfreq
         self.order = order
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        tags.input_tags.two_d_array = False
-        tags.requires_fit = False
-        return tags
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
         """Check the series and the bands. Returns self."""

@@ -83,6 +83,22 @@ def image_sets(
             yield from _path(phi, repeat, data.X, codes, train, test, list(lambdas), tol)
 
 
+def chosen_lambda(rows: Sequence[SetRow], repeats: int = 2) -> float:
+    """The lambda with the best leave-one-out accuracy on the training parts of the first repeats, the largest of equals.
+
+    Examples
+    --------
+    >>> row = SetRow("log", 0, 1e-2, 0.9, 0.8, 0.0, "SOLVED", 1.0)
+    >>> chosen_lambda([row, replace(row, lam=1e-3, leave_one_out=0.9), replace(row, lam=1e-4, leave_one_out=0.9)])
+    0.001
+    """
+    scores: dict[float, list[float]] = {}
+    for row in rows:
+        if row.repeat < repeats:
+            scores.setdefault(row.lam, []).append(row.leave_one_out)
+    return max(scores, key=lambda lam: (round(float(np.mean(scores[lam])), 12), lam))
+
+
 def split(codes: IntArray, seed: int) -> tuple[IntArray, IntArray]:
     """Half of the objects of each class for training, at random, and the others."""
     rng = np.random.default_rng(seed)
