@@ -147,7 +147,7 @@ def _image_sets(options: argparse.Namespace) -> Path:
     error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0.0
     hours = sum(row.seconds for row in rows if row.lam == rows[-1].lam) / 3600.0
     result = (
-        f"Lambda = {chosen:g} has the best leave-one-out 1-NN on the training parts of the first two repeats (of equals "
+        f"Lambda = {chosen:g} has the best leave-one-out 1-NN on the training parts of two repeats (of equals "
         f"the largest lambda counts); with it the test accuracy over {len(values)} repeats is **{values.mean():.2f} ± "
         f"{error:.2f}** percent. All the paths took {hours:.2f} hours."
     )

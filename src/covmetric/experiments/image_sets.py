@@ -84,7 +84,7 @@ def image_sets(
 
 
 def chosen_lambda(rows: Sequence[SetRow], repeats: int = 2) -> float:
-    """The lambda with the best leave-one-out accuracy on the training parts of the first repeats, the largest of equals.
+    """The lambda with the best leave-one-out accuracy in the first repeats; of equals the largest.
 
     Examples
     --------
