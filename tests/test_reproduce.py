@@ -125,7 +125,7 @@ def test_the_command_for_image_sets(objects, tmp_path, monkeypatch):
     monkeypatch.setattr(module, "load_eth80_sets", lambda folder: load(folder, size=(2, 2)))
     assert main(["reproduce", "eth80-sets", "--seeds", "1", "--data", str(objects), "--out", str(tmp_path)]) == 0
     assert "leave-one-out" in (tmp_path / "eth80-sets.md").read_text()
-    assert len(read(tmp_path / "eth80-sets.csv")) == 7
+    assert len(read(tmp_path / "eth80-sets.csv")) == 6
 
 
 def test_leml_stays_above_the_optimum(tmp_path, monkeypatch):

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from covmetric.cli._arguments import number_from
 from covmetric.experiments import pages
+
+if TYPE_CHECKING:
+    from covmetric.experiments.image_sets import SetRow
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -122,14 +126,20 @@ _WORDS = (
 
 
 def _image_sets(options: argparse.Namespace) -> Path:
-    from covmetric.experiments.image_sets import SetRow, chosen_lambda, image_sets
+    from covmetric.experiments.image_sets import image_sets
 
     started = time.perf_counter()
     rows: list[SetRow] = []
-    for row in image_sets(options.data, repeats=options.seeds, progress=True):
+    for row in image_sets(options.data, repeats=options.seeds, n_jobs=options.jobs, progress=True):
         rows.append(row)
         pages.write_csv(options.out / "eth80-sets.csv", rows)  # as they come: this takes long
-    seconds = time.perf_counter() - started
+    return sets_page(rows, options.out, time.perf_counter() - started)
+
+
+def sets_page(rows: Sequence[SetRow], out: Path, seconds: float) -> Path:
+    """The page of the image sets."""
+    from covmetric.experiments.image_sets import chosen_lambda
+
     lines = []
     for lam in dict.fromkeys(row.lam for row in rows):
         mine = [row for row in rows if row.lam == lam]
@@ -152,9 +162,9 @@ def _image_sets(options: argparse.Namespace) -> Path:
         f"{error:.2f}** percent. All the paths took {hours:.2f} hours."
     )
     print(f"\n{result}")
-    command = f"covmetric reproduce eth80-sets --seeds {options.seeds}"
+    command = f"covmetric reproduce eth80-sets --seeds {len(values)}"
     parts = [_SET_WORDS, pages.table(head, lines), result, _SET_QUOTES]
-    return pages.write_page(options.out / "eth80-sets.md", "Image sets of ETH-80", command, parts, seconds)
+    return pages.write_page(out / "eth80-sets.md", "Image sets of ETH-80", command, parts, seconds)
 
 
 _SET_WORDS = (
