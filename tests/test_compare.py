@@ -54,7 +54,7 @@ def with_methods(monkeypatch, **methods):
 
 def test_all_methods(data):
     names = [name for name, method in available_methods().items() if not name.startswith(("peer:", "distance:"))]
-    assert len(names) == 18
+    assert len(names) == 19
     table = compare(data.X, data.names, data.groups, names, folds=2)
     assert [row.method for row in table.rows] == names
     assert [row.failure for row in table.rows if row.failure] == []
@@ -63,6 +63,7 @@ def test_all_methods(data):
     assert candidates["covmetriccv-3nn"] == len(CS) == 20
     assert candidates == {
         "mdm": 2, "fgmdm": 2, "tangent-logreg": 40, "riemann-knn": 10, "covmetriccv-3nn": 20, "covmetriccv-mean": 20,
+        "covmetric-logreg": 40,
     }  # fmt: skip
     knn = next(row for row in table.rows if row.method == "riemann-knn")
     assert sum(knn.chosen.values()) == 2 and all("n_neighbors=" in words for words in knn.chosen)

@@ -33,6 +33,8 @@ RULES = {"3nn": "neighbors", "mean": "mean"}
 #: pyRiemann's settings. There are as many C as CovMetricCV has candidates (4 Phi, 4 lambda and W = I), for each metric.
 METRICS = ["riemann", "logeuclid"]
 CS = np.logspace(-3, 5, 20).tolist()
+#: With a logistic regression behind it, as many settings of ours as of pyRiemann's tangent space.
+LAMBDAS = [np.inf, 1e-2]
 NEIGHBORS = [1, 3, 5, 7, 9]
 
 
@@ -88,6 +90,7 @@ def available_methods() -> dict[str, Method]:
     found |= {name: method for name, method in peers.items() if method.kind == PEER}
     found |= {f"covmetric-{short}": Method(LEARNED, _learned(rule)) for short, rule in rules}
     found |= {f"covmetriccv-{short}": Method(LEARNED, _searched(rule)) for short, rule in rules}
+    found["covmetric-logreg"] = Method(LEARNED, _learned_logreg)
     return found
 
 
@@ -105,6 +108,16 @@ def _searched(rule: str) -> Callable[[Training], Any]:
         return CovMetricClassifier(search, rule=rule)
 
     return make
+
+
+def _learned_logreg(given: Training) -> Any:
+    """As `_tangent_logreg`, with the vectors of a learned metric, or of W = I, in place of the tangent space."""
+    steps = [
+        ("metric", CovMetric(reg=given.reg, random_state=given.seed)),
+        ("logreg", LogisticRegression(max_iter=10_000)),
+    ]
+    grid = {"metric__lam": LAMBDAS, "logreg__C": CS}
+    return GridSearchCV(Pipeline(steps, memory=given.folder), grid, cv=given.inner_folds())
 
 
 def _mdm(given: Training) -> Any:
