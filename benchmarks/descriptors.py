@@ -6,7 +6,6 @@ rivals take turns in the same run, best of several rounds.
 
 from __future__ import annotations
 
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -15,7 +14,7 @@ import numpy as np
 from PIL import Image
 from threadpoolctl import threadpool_limits
 
-from benchmarks import problems
+from benchmarks import problems, smoke
 from benchmarks.neighbors import best_of
 from covmetric.descriptors.features import pixel_features
 from covmetric.descriptors.images import ImageCovariances
@@ -142,11 +141,9 @@ def crossover(cases=CASES, rounds: int = ROUNDS) -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    arguments = sys.argv[1:] if arguments is None else arguments
-    if set(arguments) - {"--smoke"}:
-        raise SystemExit(f"unknown argument {arguments[0]!r}; the only one is --smoke")
+    small = smoke.asked_for(arguments)
     with threadpool_limits(1):
-        if arguments:
+        if small:
             beside_numpy((1,), side=64, rounds=1)
             from_files(10, rounds=1)
             quarters(2, 5)

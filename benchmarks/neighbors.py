@@ -6,7 +6,6 @@ rival in the same run, taking turns, best of several rounds.
 
 from __future__ import annotations
 
-import sys
 import time
 import tracemalloc
 
@@ -15,6 +14,7 @@ from pyriemann.classification import KNearestNeighbor
 from sklearn.neighbors import NearestNeighbors
 from threadpoolctl import threadpool_limits
 
+from benchmarks import smoke
 from covmetric import CovMetric, CovMetricClassifier, LearnedMetric, get_embedding
 from covmetric.neighbors import SEARCHES, get_search
 
@@ -158,11 +158,9 @@ def searches(sizes=((20, 20_000, 2000, 200), (100, 4_000, 5000, 500)), n_queries
 
 
 def main(arguments: list[str] | None = None) -> None:
-    arguments = sys.argv[1:] if arguments is None else arguments
-    if set(arguments) - {"--smoke"}:
-        raise SystemExit(f"unknown argument {arguments[0]!r}; the only one is --smoke")
+    small = smoke.asked_for(arguments)
     with threadpool_limits(1):
-        if arguments:
+        if small:
             beside_pyriemann(n=4, count=40, some=5)
             searches(sizes=((8, 1000, 200, 50),), n_queries=50)
         else:

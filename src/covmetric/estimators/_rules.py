@@ -112,6 +112,14 @@ def check_n_neighbors(n_neighbors: Any) -> None:
         raise ValueError(f"n_neighbors must be an integer >= 1, got {n_neighbors!r}")
 
 
+def available_neighbors(n_neighbors: Any, available: int) -> int:
+    """The number of neighbours, of which there are enough."""
+    check_n_neighbors(n_neighbors)
+    if n_neighbors > available:
+        raise ValueError(f"n_neighbors is {n_neighbors}, but there are only {available} training examples to find")
+    return int(n_neighbors)
+
+
 def count_votes(votes: IntArray, n_classes: int, valid: npt.NDArray[np.bool_] | None = None) -> FloatArray:
     """The share of each class among the (valid) votes, shapes (l, k) and (l, n_classes)."""
     counts = np.zeros((len(votes), n_classes))

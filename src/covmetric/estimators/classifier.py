@@ -14,7 +14,7 @@ from covmetric._validation import FloatArray, IntArray, as_floats
 from covmetric.estimators._incremental import extend
 from covmetric.estimators._input import check_examples, check_labelled, require_classes
 from covmetric.estimators._learning import Lesson, restored_lesson
-from covmetric.estimators._rules import NeighborsRule, check_n_neighbors, get_rule
+from covmetric.estimators._rules import NeighborsRule, available_neighbors, check_n_neighbors, get_rule
 from covmetric.estimators._saving import SavedEstimator
 from covmetric.estimators.cov_metric import CovMetric
 from covmetric.estimators.cov_metric_cv import CovMetricCV
@@ -203,11 +203,8 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):  # ty
         X = None: those of each training example among the others.
         """
         check_is_fitted(self)
-        k = self.n_neighbors if n_neighbors is None else n_neighbors
-        check_n_neighbors(k)
-        available = len(self._codes) - (X is None)
-        if k > available:
-            raise ValueError(f"n_neighbors is {k}, but there are only {available} training examples to find")
+        wanted = self.n_neighbors if n_neighbors is None else n_neighbors
+        k = available_neighbors(wanted, len(self._codes) - (X is None))
         rule = self._rule
         if not isinstance(rule, NeighborsRule):
             rule = NeighborsRule(len(self.classes_), k, self.n_jobs, self.algorithm)

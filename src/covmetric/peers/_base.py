@@ -13,10 +13,11 @@ from covmetric.certificate import Certificate
 from covmetric.constraints import Constraints, constrain, get_bounds, get_pairs
 from covmetric.embeddings import Embedding
 from covmetric.estimators._input import check_labelled, require_classes
+from covmetric.estimators._learning import check_lam
 from covmetric.estimators._mixin import MetricMixin
 from covmetric.metric import LearnedMetric
 from covmetric.problem import MetricProblem
-from covmetric.solvers import History
+from covmetric.solvers import History, solve
 
 
 def check_matrices(estimator: Any, X: Any, y: Any) -> tuple[FloatArray, npt.NDArray[Any], IntArray]:
@@ -75,6 +76,9 @@ class PairPeer(PeerMetric):
     scale_ : float
     """
 
+    lam: float
+    tol: float
+    max_iter: int | None
     pairs: Any
     budget: int | None
     bounds: Any
@@ -101,10 +105,15 @@ class PairPeer(PeerMetric):
     def _embedding(self) -> Embedding:
         """An unfitted Phi."""
 
-    @abstractmethod
     def _weights(self, constraints: Constraints) -> FloatArray:
-        """The weights c of the pairs, shape (K,)."""
+        """The weights c of the pairs, shape (K,): 1/(lam K)."""
+        check_lam(self.lam)
+        if self.lam == np.inf:
+            raise ValueError("lam must be finite: at infinity there is nothing to learn; see FixedDistanceClassifier")
+        return constraints.weights / self.lam
 
-    @abstractmethod
     def _solve(self, problem: MetricProblem, rng: np.random.Generator) -> FloatArray:
-        """W, shape (n, n); sets `certificate_`, `history_` and `n_iter_`."""
+        """W, shape (n, n), by our solver; sets `certificate_`, `history_` and `n_iter_`."""
+        result = solve(problem, tol=self.tol, max_iter=self.max_iter, random_state=rng)
+        self.certificate_, self.history_, self.n_iter_ = result.certificate, result.history, result.n_iter
+        return result.W

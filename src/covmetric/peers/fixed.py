@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from covmetric._registry import resolve
 from covmetric._validation import FloatArray, IntArray
 from covmetric.estimators._input import check_examples
-from covmetric.estimators._rules import check_n_neighbors, count_votes
+from covmetric.estimators._rules import available_neighbors, check_n_neighbors, count_votes
 from covmetric.peers._base import check_matrices
 from covmetric.peers._embedded import CholeskyDistance, Euclid, LogEuclid, PowerEuclid
 from covmetric.peers._fixed import FixedDistance
@@ -118,10 +118,7 @@ class FixedDistanceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         X = None: those of each training example among the others.
         """
         check_is_fitted(self)
-        k = self.n_neighbors if n_neighbors is None else n_neighbors
-        check_n_neighbors(k)
-        available = len(self._codes) - (X is None)
-        if k > available:
-            raise ValueError(f"n_neighbors is {k}, but there are only {available} training examples to find")
+        wanted = self.n_neighbors if n_neighbors is None else n_neighbors
+        k = available_neighbors(wanted, len(self._codes) - (X is None))
         distances, indices = self._distance.nearest(None if X is None else check_examples(self, X), k)
         return (distances, indices) if return_distance else indices

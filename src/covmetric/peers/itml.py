@@ -13,8 +13,6 @@ from covmetric.embeddings.identity import Identity
 from covmetric.embeddings.vectorised_log import VectorisedLog
 from covmetric.half_vectors import half_vectors_of
 from covmetric.peers._base import PairPeer
-from covmetric.problem import MetricProblem
-from covmetric.solvers import solve
 
 
 class VectorisedIdentity(Identity):
@@ -146,8 +144,3 @@ class VectorITML(PairPeer):
         if not (is_number(self.gamma) and self.gamma > 0):
             raise ValueError(f"gamma must be a positive number, got {self.gamma!r}")
         return np.full(len(constraints.pairs), float(self.gamma))
-
-    def _solve(self, problem: MetricProblem, rng: np.random.Generator) -> FloatArray:
-        result = solve(problem, tol=self.tol, max_iter=self.max_iter, random_state=rng)
-        self.certificate_, self.history_, self.n_iter_ = result.certificate, result.history, result.n_iter
-        return result.W

@@ -10,10 +10,8 @@ import numpy as np
 
 from covmetric._validation import FloatArray, check_counts, check_tolerance
 from covmetric.certificate import Certificate
-from covmetric.constraints import Constraints
 from covmetric.embeddings import Embedding, get_embedding
 from covmetric.peers._base import PairPeer
-from covmetric.peers.vemulapalli import check_finite_lam
 from covmetric.problem import MetricProblem
 from covmetric.solvers import History
 
@@ -92,6 +90,8 @@ class LEML(PairPeer):
     ('SOLVED', True)
     """
 
+    max_iter: int
+
     def __init__(
         self,
         lam: float = 1e-2,
@@ -119,10 +119,6 @@ class LEML(PairPeer):
 
     def _embedding(self) -> Embedding:
         return get_embedding("log", reg=self.reg)
-
-    def _weights(self, constraints: Constraints) -> FloatArray:
-        check_finite_lam(self.lam)
-        return constraints.weights / self.lam
 
     def _solve(self, problem: MetricProblem, rng: np.random.Generator) -> FloatArray:  # noqa: ARG002 (cyclic)
         result = leml(problem, self.tol, self.max_iter)

@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from covmetric._validation import FloatArray
-from covmetric.constraints import Constraints
 from covmetric.embeddings import Embedding, get_embedding
-from covmetric.estimators._learning import check_lam
 from covmetric.peers._base import PairPeer
-from covmetric.problem import MetricProblem
-from covmetric.solvers import solve
 
 
 class VemulapalliMetric(PairPeer):
@@ -97,19 +90,3 @@ class VemulapalliMetric(PairPeer):
 
     def _embedding(self) -> Embedding:
         return get_embedding("veclog", reg=self.reg)
-
-    def _weights(self, constraints: Constraints) -> FloatArray:
-        check_finite_lam(self.lam)
-        return constraints.weights / self.lam
-
-    def _solve(self, problem: MetricProblem, rng: np.random.Generator) -> FloatArray:
-        result = solve(problem, tol=self.tol, max_iter=self.max_iter, random_state=rng)
-        self.certificate_, self.history_, self.n_iter_ = result.certificate, result.history, result.n_iter
-        return result.W
-
-
-def check_finite_lam(lam: Any) -> None:
-    """Lambda is positive and finite: the peers have no fixed metric."""
-    check_lam(lam)
-    if lam == np.inf:
-        raise ValueError("lam must be finite: at infinity the peers would learn nothing; see FixedDistanceClassifier")
