@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from covmetric import MetricProblem, Newton, Status, make_paper_problem, solve
 from covmetric.half_vectors import HalfVectors
-from covmetric.solvers import _kernels
+from covmetric.solvers import _kernels, newton
 from covmetric.solvers.linesearch import Ray, search
 from covmetric.solvers.newton import _multiple
 from covmetric.solvers.system import ActiveTerms, DenseSystem, IterativeSystem, PairSystem, choose_system, rates_along
+from covmetric.sums import PairSums
 from tests import naive
 from tests.problems import SLACKS, random_problem
 
@@ -30,6 +31,71 @@ def test_half_vectors_keep_the_inner_product(n, m, seed):
     np.testing.assert_allclose(out, [half.pack(b) for b in B], rtol=1e-12, atol=1e-13)
     np.testing.assert_allclose(half.unpack(out[0]), B[0], rtol=1e-12, atol=1e-13)
     assert out[0] @ out[1] == pytest.approx(np.sum(B[0] * B[1]), rel=1e-9, abs=1e-9)
+
+
+@given(count=st.integers(1, 30), n=st.integers(1, 9), seed=st.integers(0, 100))
+def test_stretched_is_the_sum_as_it_is_written(count, n, seed):
+    rng = np.random.default_rng(seed)
+    half = HalfVectors(n)
+    A = rng.standard_normal((count, n, n))
+    A, E = A + np.swapaxes(A, 1, 2), rng.standard_normal((n, n))
+    E, weights = E + E.T, rng.standard_normal(count)
+    out = np.full(half.size, np.nan)
+    _kernels.stretch(half.lower(A), half.doubled(E), weights, out)
+    expected = sum(w * np.sum(a * E) * a for w, a in zip(weights, A, strict=True))
+    np.testing.assert_allclose(half.from_lower(out), expected, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_sums_over_pairs_whether_kept_or_not(seed):
+    problem = random_problem(seed)
+    rng = np.random.default_rng(seed)
+    A = naive.matrices(problem)
+    E = rng.standard_normal((problem.n, problem.n))
+    E, weights = E + E.T, rng.standard_normal(problem.n_pairs)
+    chosen = np.flatnonzero(rng.random(problem.n_pairs) < 0.7)
+    anew = PairSums(problem.sums.rows, problem.sums.pairs)
+    anew.lower = lambda *_: None
+    for sums in (problem.sums, anew):
+        np.testing.assert_allclose(sums.quadratic(E), np.einsum("kij,ij->k", A, E), rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(sums.weighted(weights), np.einsum("k,kij->ij", weights, A), rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(sums.squared_norms(), np.einsum("kii->k", A), rtol=1e-12)
+        stretched = np.einsum("k,kab,ab,kij->ij", weights[chosen], A[chosen], E, A[chosen])
+        np.testing.assert_allclose(sums.stretched(E, weights[chosen], chosen), stretched, rtol=1e-9, atol=1e-8)
+
+
+def test_what_takes_much_memory_is_not_kept_after_a_solve():
+    rng = np.random.default_rng(0)
+    problem = MetricProblem.from_differences(rng.standard_normal((900, 70, 70)), rng.choice([-1.0, 1.0], 900), 5e3, 0.1)
+    seen = []
+    result = solve(problem, "newton", callback=lambda _: seen.append(problem.sums._kept_lower is not None))
+    assert result.status is Status.SOLVED and any(seen)
+    assert problem.sums._kept_lower is None
+    small = make_paper_problem(10, 50, 1e-2, 0)
+    solve(small, "newton")
+    assert small.sums._kept_lower is not None  # the next solve is glad of it
+
+
+def test_conjugate_gradients_give_up_in_favour_of_a_matrix(monkeypatch):
+    """Where they would take longer than that, and only there."""
+    kinds = []
+
+    def chosen(*arguments):
+        kinds.append(type(choose_system(*arguments)))
+        return choose_system(*arguments)
+
+    monkeypatch.setattr(newton, "choose_system", chosen)
+    rng = np.random.default_rng(0)
+    F = rng.standard_normal((400, 20, 3)) * np.geomspace(1e-3, 1.0, 20)[:, None]
+    for weights in (0.1, 100.0):
+        kinds.clear()
+        problem = MetricProblem.from_differences(F, rng.choice([-1.0, 1.0], 400), 1.0, weights)
+        assert solve(problem, "newton", tol=1e-8).status is Status.SOLVED
+        assert kinds[0] is IterativeSystem
+        assert (kinds[-1] is IterativeSystem) == (weights == 0.1)
+        assert not any(
+            a is not IterativeSystem and b is IterativeSystem for a, b in zip(kinds, kinds[1:], strict=False)
+        )
 
 
 @pytest.mark.parametrize("seed", range(18))
@@ -72,7 +138,7 @@ def test_the_three_systems_agree(seed):
     for kind in (DenseSystem, PairSystem, IterativeSystem):
         system = kind(ActiveTerms(problem, C, active, forces, springs, half))
         np.testing.assert_allclose(system.force, force, rtol=1e-9, atol=1e-9)
-        loose = 1e-2 if kind is IterativeSystem else 1e-7
+        loose = 0.101 if kind is IterativeSystem else 1e-7
         np.testing.assert_allclose(H @ system.solve(r), r, atol=loose * np.linalg.norm(r))
 
 

@@ -22,23 +22,37 @@ class HalfVectors:
         self.n = n
         rows, columns = np.tril_indices(n)
         self._flat = rows * n + columns
-        self._flat_transposed = columns * n + rows
+        self._back = np.empty(n * n, dtype=np.int64)
+        self._back[self._flat] = self._back[columns * n + rows] = np.arange(len(rows))
         self._scale = np.where(rows == columns, 1.0, np.sqrt(2.0))
+        self._times = np.where(rows == columns, 1.0, 2.0)
         self.size = len(rows)
+        self.diagonal = np.flatnonzero(rows == columns)
         self.identity = np.eye(n)
 
     def pack(self, matrices: FloatArray) -> FloatArray:
         """The vectors, shape (..., p), of symmetric matrices, shape (..., n, n)."""
-        packed: FloatArray = matrices.reshape(*matrices.shape[:-2], self.n * self.n)[..., self._flat] * self._scale
-        return packed
+        return self.scaled(self.lower(matrices))
+
+    def scaled(self, lower: FloatArray) -> FloatArray:
+        """The vectors of symmetric matrices with these lower triangles."""
+        return np.asarray(lower * self._scale)
 
     def unpack(self, vector: FloatArray) -> FloatArray:
         """The symmetric matrices, shape (..., n, n), of vectors, shape (..., p)."""
-        matrices = np.empty((*vector.shape[:-1], self.n * self.n))
-        entries = vector / self._scale
-        matrices[..., self._flat] = entries
-        matrices[..., self._flat_transposed] = entries
-        return matrices.reshape(*vector.shape[:-1], self.n, self.n)
+        return self.from_lower(vector / self._scale)
+
+    def lower(self, matrices: FloatArray) -> FloatArray:
+        """The lower triangles as they are, shape (..., p)."""
+        return np.asarray(matrices.reshape(*matrices.shape[:-2], self.n * self.n)[..., self._flat])
+
+    def doubled(self, matrix: FloatArray) -> FloatArray:
+        """The lower triangle with the off-diagonal entries doubled: `lower(A) @ doubled(B)` is <A, B>."""
+        return np.asarray(self.lower(matrix) * self._times)
+
+    def from_lower(self, entries: FloatArray) -> FloatArray:
+        """The symmetric matrices, shape (..., n, n), with these lower triangles, shape (..., p)."""
+        return np.asarray(entries[..., self._back].reshape(*entries.shape[:-1], self.n, self.n))
 
 
 @functools.lru_cache(maxsize=16)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from covmetric._validation import FloatArray, IntArray, read_only
+from covmetric.half_vectors import half_vectors_of
 from covmetric.slacks import Slack
 
 # Bytes of one chunk of differences: a few fit into the cache of a core, one is enough to keep BLAS busy, and the memory
@@ -48,25 +49,37 @@ class PairSums:
     def __init__(self, rows: FloatArray, pairs: IntArray) -> None:
         self.rows = rows
         self.pairs = pairs
+        self.half = half_vectors_of(rows.shape[2])
         self._kept: FloatArray | None = None
-        self._kept_outer: FloatArray | None = None
+        self._kept_lower: FloatArray | None = None
         self._kept_norms: FloatArray | None = None
 
-    def outer(self) -> FloatArray | None:
-        """All the A_k = F_k F_k^T as rows, shape (K, n^2), if they are small: a sum is then 2 m times less work."""
-        _, m, n = self.rows.shape
-        if self._kept_outer is None and m > 1 and 8 * len(self.pairs) * n * n <= _KEPT_BYTES:
-            outer = np.empty((len(self.pairs), n, n))
-            for part, F in self._chunks():
-                np.matmul(np.swapaxes(F, 1, 2), F, out=outer[part])
-            self._kept_outer = read_only(outer.reshape(len(outer), -1))
-        return self._kept_outer
+    def lower(self, most: float = _KEPT_BYTES) -> FloatArray | None:
+        """The lower triangles of all the A_k = F_k F_k^T, shape (K, p), if they are known or take at most `most` bytes.
 
-    def _chunks(self, indices: IntArray | None = None) -> Iterator[tuple[slice, FloatArray]]:
-        """Consecutive parts of `indices` (None: all pairs), as slices, with their differences, shape (q, m, n)."""
+        A sum over the pairs is then 2 m times less work. None where the differences are vectors: they are shorter.
+        """
+        m = self.rows.shape[1]
+        if self._kept_lower is None and m > 1 and 8.0 * len(self.pairs) * self.half.size <= most:
+            lower = np.empty((len(self.pairs), self.half.size))
+            for part, F in self._chunks(keep=False):
+                lower[part] = self.half.lower(np.matmul(np.swapaxes(F, 1, 2), F))
+            self._kept_lower = read_only(lower)
+        return self._kept_lower
+
+    def release(self) -> None:
+        """Forget what takes much memory."""
+        if self._kept_lower is not None and self._kept_lower.nbytes > _KEPT_BYTES:
+            self._kept_lower = None
+
+    def _chunks(self, indices: IntArray | None = None, *, keep: bool = True) -> Iterator[tuple[slice, FloatArray]]:
+        """Consecutive parts of `indices` (None: all pairs), as slices, with their differences, shape (q, m, n).
+
+        The differences are kept for the next time, if there will be one and they are small.
+        """
         _, m, n = self.rows.shape
         count = len(self.pairs) if indices is None else len(indices)
-        if self._kept is None and 8 * len(self.pairs) * m * n <= _KEPT_BYTES:
+        if keep and self._kept is None and 8 * len(self.pairs) * m * n <= _KEPT_BYTES:
             i, j = self.pairs.T
             self._kept = self.rows[i] - self.rows[j]
         size = max(1, _CHUNK_BYTES // (8 * m * n))
@@ -113,17 +126,21 @@ class PairSums:
     def squared_norms(self) -> FloatArray:
         """||F_k||^2 of all pairs, shape (K,)."""
         if self._kept_norms is None:
-            norms = np.empty(len(self.pairs))
-            for part, F in self._chunks():
-                norms[part] = np.einsum("kan,kan->k", F, F)
+            lower = self.lower()
+            if lower is not None:
+                norms = lower[:, self.half.diagonal].sum(axis=1)
+            else:
+                norms = np.empty(len(self.pairs))
+                for part, F in self._chunks():
+                    norms[part] = np.einsum("kan,kan->k", F, F)
             self._kept_norms = read_only(norms)
         return self._kept_norms
 
     def quadratic(self, E: FloatArray, indices: IntArray | None = None) -> FloatArray:
         """<A_k, E> of the pairs `indices` (None: all), for a symmetric E."""
-        outer = self.outer()
-        if outer is not None:
-            return np.asarray((outer if indices is None else outer[indices]) @ E.ravel())
+        lower = self.lower()
+        if lower is not None:
+            return np.asarray((lower if indices is None else lower[indices]) @ self.half.doubled(E))
         result = np.empty(len(self.pairs) if indices is None else len(indices))
         for part, F in self._chunks(indices):
             result[part] = np.einsum("kan,kan->k", (F.reshape(-1, len(E)) @ E).reshape(F.shape), F)
@@ -135,14 +152,31 @@ class PairSums:
         With a `transform` T of shape (n, n), of the transformed differences T^T F_k.
         """
         n = self.rows.shape[2]
-        outer = self.outer() if transform is None else None
-        if outer is not None:
-            return np.asarray((np.maximum(weights, 0.0) @ outer).reshape(n, n))
+        lower = self.lower() if transform is None else None
+        if lower is not None:
+            return self.half.from_lower(np.maximum(weights, 0.0) @ lower)
         total = np.zeros((n, n))
         for flat in self._weighted_rows(weights):
             if transform is not None:
                 flat = flat @ transform
             total += flat.T @ flat
+        return total
+
+    def weighted(self, weights: FloatArray) -> FloatArray:
+        """The sum of w_k A_k, shape (n, n), with weights of either sign, as accurate as a step needs."""
+        lower = self.lower()
+        if lower is not None:
+            return self.half.from_lower(weights @ lower)
+        return self.gram(weights) - self.gram(-weights)
+
+    def stretched(self, E: FloatArray, weights: FloatArray, indices: IntArray) -> FloatArray:
+        """The sum of w_k <A_k, E> A_k over the pairs `indices`, shape (n, n), for a symmetric E."""
+        n = len(E)
+        total = np.zeros((n, n))
+        for part, F in self._chunks(indices):
+            flat = F.reshape(-1, n)
+            pulls = weights[part] * np.einsum("kan,kan->k", (flat @ E).reshape(F.shape), F)
+            total += (F * pulls[:, None, None]).reshape(-1, n).T @ flat
         return total
 
     def triangle(self, weights: FloatArray) -> FloatArray:

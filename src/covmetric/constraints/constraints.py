@@ -12,7 +12,7 @@ from covmetric._validation import FloatArray, IntArray, is_number
 from covmetric.constraints.base import LabelledPairs, PairSelection
 from covmetric.constraints.bounds import Bounds
 
-_CHUNK = 4096
+_CHUNK_BYTES = 2**19
 
 
 @dataclass(frozen=True)
@@ -110,10 +110,11 @@ def bounded(
 def squared_distances(embedded: FloatArray, pairs: IntArray) -> FloatArray:
     """||Phi(X_i) - Phi(X_j)||^2 of index pairs, shape (K,)."""
     result = np.empty(len(pairs))
-    for start in range(0, len(pairs), _CHUNK):
-        i, j = pairs[start : start + _CHUNK].T
+    size = max(1, _CHUNK_BYTES * len(embedded) // embedded.nbytes)
+    for start in range(0, len(pairs), size):
+        i, j = pairs[start : start + size].T
         difference = (embedded[i] - embedded[j]).reshape(len(i), -1)
-        result[start : start + _CHUNK] = np.einsum("kq,kq->k", difference, difference)
+        result[start : start + size] = np.einsum("kq,kq->k", difference, difference)
     return result
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import warnings
 from collections.abc import Iterator
@@ -13,9 +12,9 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Bunch
-from threadpoolctl import ThreadpoolController
 from tqdm import tqdm
 
+from covmetric._threads import limited_threads
 from covmetric._validation import FloatArray, IntArray
 from covmetric.descriptors.features import Features, OwnFeature, feature_list, feature_names, pixel_features
 from covmetric.descriptors.integral import box_covariances
@@ -186,7 +185,7 @@ class ImageCovariances(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         # Measured with two jobs: processes for files (1.5 to 1.8 times as fast as one, threads 0.9 to 1.4), threads for
         # arrays, which then need not be copied (1.0 to 1.5 times, processes 0.7 to 1.2).
         prefer = "processes" if all(isinstance(job.source, str | os.PathLike) for job in jobs) else "threads"
-        with _blas().limit(limits=1), tqdm(total=len(jobs), unit=" images", disable=not self.verbose) as bar:
+        with limited_threads(1), tqdm(total=len(jobs), unit=" images", disable=not self.verbose) as bar:
             for batch in Parallel(self.n_jobs, prefer=prefer, return_as="generator")(batches()):
                 yield from batch
                 bar.update(len(batch))
@@ -215,18 +214,12 @@ class _Failure:
     error: Exception
 
 
-@functools.cache
-def _blas() -> ThreadpoolController:
-    """Found once in a process: looking for the libraries takes two milliseconds."""
-    return ThreadpoolController()
-
-
 def _describe_batch(jobs: list[_Job], features: list[str | OwnFeature], single: bool) -> list[_Described | _Failure]:
     # Once such a block was freed, glibc uses the memory of an image again for the next, instead of fetching 540 pages
     # anew: 650 to 700 images of ETH-80 a second instead of 330 to 400. Not measured with other allocators.
     np.empty(_KEPT_BYTES, dtype=np.uint8)
     # One thread for BLAS, in a process of its own too: the bits of a product depend on how many there are.
-    with _blas().limit(limits=1):
+    with limited_threads(1):
         return [_describe_one(job, features, single) for job in jobs]
 
 

@@ -88,6 +88,11 @@ class Embedding(ABC):
         return matrices
 
     @property
+    def learns(self) -> bool:
+        """Whether `fit` learns anything but a shape; where it does not, each example is mapped on its own."""
+        return type(self)._fit is not Embedding._fit
+
+    @property
     def shape_out_(self) -> tuple[int, int]:
         """The shape (n, m) of an embedded example."""
         n = self.shape_in_[0] * (2 if self.complex_ else 1)

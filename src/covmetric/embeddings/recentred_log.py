@@ -12,6 +12,8 @@ from covmetric._validation import FloatArray, Matrices, as_numbers, symmetric
 from covmetric.embeddings.base import definite, from_spectrum
 from covmetric.embeddings.log import Log
 
+_MEANS = ("logeuclid", "riemann")
+
 
 class RecentredLog(Log):
     """The matrix logarithm after the training set was moved to the identity: the tangent space at its mean.
@@ -42,12 +44,17 @@ class RecentredLog(Log):
         self.mean = mean
 
     def _fit(self, X: Matrices, eps: float) -> None:
-        means = {"logeuclid": _log_euclidean_mean, "riemann": _riemannian_mean}
-        if self.mean not in means:
-            raise ValueError(f"mean must be one of {', '.join(map(repr, means))}, got {self.mean!r}")
-        self._require_definite(X, eps)
+        if self.mean not in _MEANS:
+            raise ValueError(f"mean must be one of {', '.join(map(repr, _MEANS))}, got {self.mean!r}")
         n = X.shape[-1]
-        self.whitener_ = _inverse_root(means[self.mean](X.reshape(-1, n, n)))
+        eigenvalues, vectors = np.linalg.eigh(X)
+        self._require_definite(X, eigenvalues, eps)
+        logs = from_spectrum(np.log(eigenvalues), vectors).reshape(-1, n, n).mean(axis=0)
+        if self.mean == "logeuclid":
+            self.whitener_ = _of_spectrum(logs, lambda exponents: np.exp(-0.5 * exponents))
+        else:
+            middle = _riemannian_mean(X.reshape(-1, n, n), _of_spectrum(logs, np.exp))
+            self.whitener_ = _of_spectrum(middle, lambda values: 1.0 / np.sqrt(values))
 
     def _probe(self) -> Matrices:
         """The mean of the training set."""
@@ -64,9 +71,13 @@ class RecentredLog(Log):
         self.whitener_ = whitener
 
     def _transform(self, X: Matrices, eps: float) -> Matrices:
-        self._require_definite(X, eps)  # the whitened matrix may look better than X, whose rounding errors it has
         whitened = self.whitener_ @ X @ self.whitener_
         eigenvalues, vectors = np.linalg.eigh(0.5 * (whitened + np.swapaxes(whitened.conj(), -1, -2)))
+        # The whitened matrix may look better than X, whose rounding errors it has. With a wide margin it does not.
+        scales = np.linalg.eigvalsh(self.whitener_)
+        margin = 10.0 * (scales[-1] / scales[0]) ** 2
+        if not definite(eigenvalues, margin * eps).all():
+            self._require_definite(X, np.asarray(np.linalg.eigvalsh(X), dtype=np.float64), eps)
         good = eigenvalues[..., 0] > 0.0
         if not good.all():
             self._refuse(X, ~good, "positive definite beside the mean of the training set", eps)
@@ -77,28 +88,19 @@ class RecentredLog(Log):
         product = root @ super()._inverse(embedded) @ root
         return np.asarray(0.5 * (product + np.swapaxes(product.conj(), -1, -2)))
 
-    def _require_definite(self, X: Matrices, eps: float) -> None:
-        good = definite(np.asarray(np.linalg.eigvalsh(X), dtype=np.float64), eps)
+    def _require_definite(self, X: Matrices, eigenvalues: FloatArray, eps: float) -> None:
+        good = definite(eigenvalues, eps)
         if not good.all():
             self._refuse(X, ~good, "positive definite", eps)
 
 
-def _riemannian_mean(X: Matrices) -> Matrices:
+def _riemannian_mean(X: Matrices, start: Matrices) -> Matrices:
     from pyriemann.geometry.mean import mean_riemann  # takes two seconds to import
 
     with warnings.catch_warnings():
         # Any point near the mean serves as the origin.
         warnings.filterwarnings("ignore", message="Convergence not reached")
-        return np.asarray(mean_riemann(X, tol=1e-5, init=_log_euclidean_mean(X)))
-
-
-def _log_euclidean_mean(X: Matrices) -> Matrices:
-    eigenvalues, vectors = np.linalg.eigh(X)
-    return _of_spectrum(from_spectrum(np.log(eigenvalues), vectors).mean(axis=0), np.exp)
-
-
-def _inverse_root(M: Matrices) -> Matrices:
-    return _of_spectrum(M, lambda eigenvalues: 1.0 / np.sqrt(eigenvalues))
+        return np.asarray(mean_riemann(X, tol=1e-5, init=start))
 
 
 def _of_spectrum(M: Matrices, function: Callable[[FloatArray], FloatArray]) -> Matrices:

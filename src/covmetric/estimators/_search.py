@@ -12,10 +12,11 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
 from sklearn.utils.validation import check_consistent_length
-from threadpoolctl import threadpool_limits
 
 from covmetric._distances import distance_blocks
+from covmetric._threads import limited_threads
 from covmetric._validation import FloatArray, IntArray, is_count
+from covmetric.embeddings import Embedding
 from covmetric.estimators._input import embedding_for
 from covmetric.estimators._learning import Lesson, learn, lesson
 from covmetric.estimators._rules import count_votes, get_rule
@@ -98,6 +99,31 @@ def _stratified(folds: int, codes: IntArray, groups: IntArray | None, seed: int)
     return StratifiedKFold(min(folds, possible), shuffle=True, random_state=seed)
 
 
+@dataclass(frozen=True)
+class Embedded:
+    """Phi of all the examples, fitted."""
+
+    embedding: Embedding
+    vectors: FloatArray
+
+
+def embedded_once(phi: Any, X: npt.NDArray[Any], reg: float) -> Embedded | None:
+    """Phi of all the examples, for all folds; None where a fold has to learn it, or will have to say why it fails."""
+    embedding = embedding_for(phi, X, reg)
+    if embedding.learns:
+        return None
+    try:
+        with limited_threads(_threads_for(X)):
+            return Embedded(embedding, embedding.fit_transform(X))
+    except (ValueError, np.linalg.LinAlgError):
+        return None
+
+
+def _threads_for(X: npt.NDArray[Any]) -> int | None:
+    """Many small pieces of work: threads would wait for each other, and worse where others use the machine."""
+    return 1 if X.shape[1] < ONE_THREAD_BELOW else None
+
+
 def scores_of(
     template: CovMetric,
     candidates: list[Candidate],
@@ -107,28 +133,31 @@ def scores_of(
     rule: str,
     n_neighbors: int,
     rng: np.random.Generator,
+    known: Embedded | None = None,
 ) -> tuple[FloatArray, str]:
     """The accuracies of candidates with the same Phi on one split, and why they are NaN where they are.
 
-    The examples are embedded once, and candidates that differ in lambda only share a path. After Ctrl-C those that were
-    scored keep their score.
+    Candidates that differ in lambda only share a path. After Ctrl-C those that were scored keep their score. `known` is
+    Phi of the examples, if it is known.
     """
     scores = np.full(len(candidates), np.nan)
     try:
-        # Many small pieces of work: threads would wait for each other, and worse where others use the machine.
-        with warnings.catch_warnings(), threadpool_limits(1 if X.shape[1] < ONE_THREAD_BELOW else None):
+        with warnings.catch_warnings(), limited_threads(_threads_for(X)):
             warnings.simplefilter("ignore", UserWarning)
             warnings.simplefilter("ignore", ConvergenceWarning)  # a score needs no proof; the final solve warns
-            embedding = embedding_for(candidates[0]["phi"], X, template.reg)
-            train = embedding.fit_transform(X[split.train])
-            test = train if split.groups is not None else embedding.transform(X[split.test])
+            if known is not None:
+                embedding, train, test = known.embedding, known.vectors[split.train], known.vectors[split.test]
+            else:
+                embedding = embedding_for(candidates[0]["phi"], X, template.reg)
+                train = embedding.fit_transform(X[split.train])
+                test = train if split.groups is not None else embedding.transform(X[split.test])
             for indices in _paths(candidates):
                 learner = clone(template).set_params(**candidates[indices[0]])
                 start = lesson(learner._recipe(), train, codes[split.train], embedding.copies_)
-                known = learn(start, [candidates[i]["lam"] for i in indices], rng)
-                if len(known) < len(indices) or any(map(_interrupted, known)):
+                lessons = learn(start, [candidates[i]["lam"] for i in indices], rng)
+                if len(lessons) < len(indices) or any(map(_interrupted, lessons)):
                     raise KeyboardInterrupt
-                for i, one in zip(indices, known, strict=True):
+                for i, one in zip(indices, lessons, strict=True):
                     metric = LearnedMetric(embedding, one.metric())
                     scores[i] = _score(metric, train, test, codes, split, rule, n_neighbors)
     except KeyboardInterrupt:

@@ -17,11 +17,13 @@ from covmetric.estimators._learning import Lesson, check_lam, check_recipe
 from covmetric.estimators._mixin import MetricMixin
 from covmetric.estimators._rules import check_n_neighbors, get_rule
 from covmetric.estimators._saving import SavedEstimator
-from covmetric.estimators._search import INTERRUPTED, Candidate, Split, scores_of, splits_for
+from covmetric.estimators._search import INTERRUPTED, Candidate, Split, embedded_once, scores_of, splits_for
 from covmetric.estimators.cov_metric import CovMetric
 from covmetric.metric import LearnedMetric
 
 _PHIS = ("log", DEFAULT_PHI, "sqrt", "chol")
+# Examples of no more bytes are embedded once for all folds.
+_SHARED_BYTES = 2**28
 
 
 def _of_best(name: str, doc: str) -> Any:
@@ -221,10 +223,13 @@ class CovMetricCV(SavedEstimator, MetricMixin):
         # Fold by fold, so that a search that was cut short has seen all candidates on the same folds.
         tasks = [(fold, indices) for fold in range(len(splits)) for indices in by_phi.values()]
         template = self._learner(self.search_tol)
+        phis = {key: candidates[indices[0]]["phi"] for key, indices in by_phi.items()}
+        few = X.nbytes * len(phis) <= _SHARED_BYTES
+        known = {key: embedded_once(phi, X, self.reg) if few else None for key, phi in phis.items()}
         work = (
             delayed(scores_of)(
                 template, [candidates[i] for i in indices], X, codes, splits[fold], self.rule, self.n_neighbors,
-                np.random.default_rng([seed, fold]),
+                np.random.default_rng([seed, fold]), known[id(candidates[indices[0]]["phi"])],
             )
             for fold, indices in tasks
         )  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
@@ -9,6 +11,7 @@ from covmetric._validation import FloatArray, IntArray
 from covmetric.neighbors.base import Search, smallest
 
 _ENTRIES = 2**22  # of the lists that are held at a time
+_FEW = 2**16  # distances that are made at once, without scikit-learn, which takes a millisecond to set out
 TINY = 1e-30  # what underflows in float32, summed up over any q, at a spread near 1
 
 
@@ -30,11 +33,21 @@ class BruteSearch(Search):
     name = "brute"
 
     def _fit(self) -> None:
-        self._index = NearestNeighbors(algorithm="brute", n_jobs=self.n_jobs).fit(self._vectors - self._centre)
+        self._centred = self._vectors - self._centre
+        self._norms = np.einsum("iq,iq->i", self._centred, self._centred)
+        self._index: Any = None
         self._allowance = rounding(self._vectors.shape[1], np.float64)
 
     def _list(self, centred: FloatArray, count: int) -> tuple[FloatArray, IntArray]:
         """The `count` smallest squared distances, ascending, and their indices, each of shape (l, count)."""
+        if len(centred) * len(self._vectors) <= _FEW:
+            squared = np.einsum("iq,iq->i", centred, centred)[:, None] + self._norms - 2.0 * centred @ self._centred.T
+            listed = np.argpartition(squared, count - 1, axis=1)[:, :count]
+            values = np.take_along_axis(squared, listed, axis=1)
+            order = values.argsort(axis=1)
+            return np.take_along_axis(values, order, axis=1), np.take_along_axis(listed, order, axis=1)
+        if self._index is None:
+            self._index = NearestNeighbors(algorithm="brute", n_jobs=self.n_jobs).fit(self._centred)
         distances, indices = self._index.kneighbors(centred, count)
         return distances**2, indices
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import functools
 import time
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from covmetric._registry import resolve
+from covmetric._threads import limited_threads
 from covmetric._validation import as_floats, check_tolerance, generator, is_count, positive_vector
 from covmetric.problem import CertifiedPoint, MetricProblem
 from covmetric.solvers.base import Solver, StepFailed, StepStalled
@@ -95,6 +92,23 @@ def solve(
     ValueError
         If an argument does not fit.
     """
+    try:
+        return _solve(problem, solver, tol, max_iter, random_state, warm_start, callback)
+    finally:
+        if isinstance(problem, MetricProblem):
+            problem.sums.release()
+
+
+def _solve(
+    problem: MetricProblem,
+    solver: str | Solver[Any],
+    tol: float,
+    max_iter: int | None,
+    random_state: Any,
+    warm_start: Any,
+    callback: Callback | None,
+) -> SolveResult:
+    """`solve`, with what it keeps of the pairs left for the next."""
     if not isinstance(problem, MetricProblem):
         raise ValueError(f"problem must be a MetricProblem, got {type(problem).__name__}")
     chosen = _choose(solver, problem)
@@ -106,7 +120,7 @@ def solve(
         raise ValueError(f"callback must be None or callable, got {callback!r}")
     threads = 1 if problem.n < ONE_THREAD_BELOW else None
     started = time.perf_counter()
-    with deferred_interrupts(), np.errstate(all="ignore"), _blas_threads(threads):
+    with deferred_interrupts(), np.errstate(all="ignore"), limited_threads(threads, "blas"):
         result = run(
             problem,
             chosen,
@@ -163,12 +177,15 @@ def solve_path(
     positive_vector("lambdas", values, len(values))
     results: dict[int, SolveResult] = {}
     last = None
-    for i in np.argsort(-values, kind="stable"):
-        scaled = problem.changed(weights=problem.weights / values[i])
-        last = solve(scaled, solver, tol, max_iter, random_state, last, callback)
-        results[int(i)] = last
-        if last.status is Status.INTERRUPTED:
-            break
+    try:
+        for i in np.argsort(-values, kind="stable"):
+            scaled = problem.changed(weights=problem.weights / values[i])
+            last = _solve(scaled, solver, tol, max_iter, random_state, last, callback)
+            results[int(i)] = last
+            if last.status is Status.INTERRUPTED:
+                break
+    finally:
+        problem.sums.release()
     return [results[i] for i in sorted(results)]
 
 
@@ -196,29 +213,6 @@ def _fastest(problem: MetricProblem) -> str:
     return "dykstra" if dear and light else "newton"
 
 
-@functools.cache
-def _blas_libraries() -> list[Any]:
-    """The BLAS libraries of this process; looking for them takes milliseconds."""
-    return list(ThreadpoolController().select(user_api="blas").lib_controllers)
-
-
-@contextmanager
-def _blas_threads(count: int | None) -> Iterator[None]:
-    """Within, BLAS runs `count` threads (None: as many as before).
-
-    As threadpoolctl's own `limit`, but that libraries which already do so are left alone: a tenth of a millisecond.
-    """
-    before = [(library, library.get_num_threads()) for library in _blas_libraries() if count is not None]
-    changed = [(library, threads) for library, threads in before if threads != count]
-    for library, _ in changed:
-        library.set_num_threads(count)
-    try:
-        yield
-    finally:
-        for library, threads in changed:
-            library.set_num_threads(threads)
-
-
 def _start(problem: MetricProblem, warm_start: Any, tol: float) -> CertifiedPoint:
     """A metric and the feasible multipliers that it belongs to."""
     if warm_start is None:
@@ -238,5 +232,5 @@ def _warn(result: SolveResult) -> None:
         f"{result.status.name} after {result.n_iter} iterations, relative gap {certificate.relative_gap:.3g} with "
         f"tolerance {certificate.tol:.3g}: {result.status.message}",
         ConvergenceWarning,
-        stacklevel=3,
+        stacklevel=4,
     )

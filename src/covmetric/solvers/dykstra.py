@@ -157,6 +157,6 @@ def _sweep_seconds(problem: MetricProblem, moved: int, idle: int) -> float:
 def _certificate_seconds(problem: MetricProblem) -> float:
     """A model of the time of a certificate."""
     n, m, K = problem.n, problem.m, problem.n_pairs
-    if problem.sums.outer() is not None:
+    if problem.sums.lower() is not None:
         return 2.5e-4 + K * 4e-10 * n * n + 7e-10 * n**3
     return 3e-4 + K * (1.5e-7 + 1e-8 * n * m + 4.0 * n * n * m / 4e10) + 20.0 * n**3 / 2e10

@@ -12,6 +12,8 @@ from covmetric.problem import MetricProblem
 # A step is long enough once the slope has fallen to this share of the one at the start.
 _FLAT = 0.5
 _MAX_TRIES = 60
+# This share of the limit is as good as the limit.
+_ALMOST = 0.9
 # No eigenvalue of W shrinks by more than this share in one step: from the edge of the cone it is a long way back.
 _SHRINK = 0.8
 
@@ -73,12 +75,14 @@ def search(ray: Ray, start: tuple[float, float]) -> tuple[float, float]:
     noise = 1e-14 * max(1.0, abs(value0))
     lo, slope_lo = 0.0, slope0
     hi, slope_hi = ray.limit, np.inf
-    t = 1.0 if hi > 1.0 else 0.9 * hi
+    t = 1.0 if hi > 1.0 else _ALMOST * hi
     for _ in range(_MAX_TRIES):
         value, slope = ray.at(t)
         good = np.isfinite(value) and np.isfinite(slope)
         if good and abs(slope) <= -_FLAT * slope0 and value <= value0 + 1e-4 * t * slope0 + noise:
             return t, value
+        if good and slope < 0.0 and hi == ray.limit and t >= _ALMOST * hi:
+            return t, value  # the minimum is beyond the limit
         if not good or slope > 0.0:
             hi, slope_hi = t, slope if good else np.inf
         else:

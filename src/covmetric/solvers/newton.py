@@ -18,9 +18,9 @@ from covmetric.solvers.system import ActiveTerms, choose_system, rates_along
 
 # A certificate after so many steps, even where the solver's own estimate of the gap is still large.
 _CERTIFY_AT_LEAST_EVERY = 8
-# The dual is looked at once the squared Newton decrement is below this: before, the gap is large anyway.
-_NEAR = 1.0
-# The dual of multipliers that had to be clipped takes a pass over the pairs: only where it may be good enough to stop.
+# The dual is looked at once the squared Newton decrement is below this, or this share of P: before, the gap is large.
+_NEAR, _NEAR_SHARE = 1.0, 0.01
+# The dual of multipliers that had to be clipped takes a pass over the pairs: where that is slow, only close to the end.
 _CLOSE = 0.01
 # Steps that stretch W by more than this are tried in the inverse of W, too.
 _LONG = 0.5
@@ -48,6 +48,7 @@ class NewtonState:
     growth: float = 30.0
     steps_at_share: int = 0
     retreats: int = 0
+    iterative: bool = True
     steps_since_certificate: int = 0
 
 
@@ -110,9 +111,10 @@ class Newton(Solver[NewtonState]):
         active = np.flatnonzero((problem.similar * (s - 1.0) > 0.0) & (s > 0.0))
         sa, b, c = s[active], problem.bounds[active], weights[active]
         forces, springs = c / b * slack.gradient(sa), c / (b * b) * slack.curvature(sa)
-        system = choose_system(ActiveTerms(problem, C, active, forces, springs, half), self.memory)
+        system = choose_system(ActiveTerms(problem, C, active, forces, springs, half), self.memory, state.iterative)
         gradient = half.pack(C.T @ C - half.identity) + system.force
         x = -system.solve(gradient)
+        state.iterative = state.iterative and not system.gave_up
         decrement = -float(gradient @ x)
         Delta = half.unpack(x)
         if not np.isfinite(decrement):
@@ -125,10 +127,11 @@ class Newton(Solver[NewtonState]):
         if failed:
             raise StepFailed
         ray = Ray(problem, weights, s, ds, spectrum, trace - logdet - problem.n, float((half_step * C).sum()))
-        if state.share == 1.0 and (decrement <= _NEAR or state.steps_since_certificate + 1 >= _CERTIFY_AT_LEAST_EVERY):
+        start = ray.regulariser + float(c @ slack.divergence(sa)) + state.share * state.lost_price
+        near = decrement <= max(_NEAR, _NEAR_SHARE * abs(start))
+        if state.share == 1.0 and (near or state.steps_since_certificate + 1 >= _CERTIFY_AT_LEAST_EVERY):
             look = _DualLook(active, forces, springs * b * ds[active], gradient, spectrum, logdet, decrement)
             self._look_at_dual(problem, state, look)
-        start = ray.regulariser + float(c @ slack.divergence(sa)) + state.share * state.lost_price
         t, primal = search(ray, (start, -decrement))
         if t == 0.0 and state.share == 1.0:
             raise StepStalled
@@ -193,7 +196,7 @@ class Newton(Solver[NewtonState]):
 
     def _rates(self, problem: MetricProblem, dW: FloatArray, active: IntArray, known: FloatArray | None) -> FloatArray:
         """<A_k, dW> of all pairs; those of the active ones may be known from the system."""
-        if known is None or problem.sums.outer() is not None:
+        if known is None or problem.sums.lower() is not None:
             return rates_along(problem.sums, dW)
         if len(active) == problem.n_pairs:
             return known
@@ -224,7 +227,8 @@ class Newton(Solver[NewtonState]):
             if (raw == multipliers).all():
                 dual = problem.dual_losses(multipliers) + stretch - look.logdet
             else:
-                dual = problem.dual(multipliers) if look.decrement <= _CLOSE else -np.inf
+                worth_it = look.decrement <= _CLOSE or problem.sums.lower() is not None
+                dual = problem.dual(multipliers) if worth_it else -np.inf
             if dual > state.dual or state.dual == -np.inf:
                 state.multipliers, state.dual = multipliers, dual
 

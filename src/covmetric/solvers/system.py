@@ -17,9 +17,16 @@ from covmetric.problem import MetricProblem
 from covmetric.solvers.base import StepFailed
 from covmetric.sums import PairSums, is_multiple_of_identity
 
-_CG_MAX_STEPS = 1000
 _BLOCK_BYTES = 2**26
-_CG_USUAL_STEPS = 30
+# Conjugate gradients: the residual that is good enough, as a share of the gradient; how many iterations that takes as a
+# rule, and at most; what an iteration costs beside its sums, in operations; and how much a core reads without waiting.
+_CG_SHARE = 0.05
+_CG_USUAL_STEPS = 8
+_CG_MAX_STEPS = 1000
+_CG_OVERHEAD = 5e5
+_CACHE_BYTES = 2**24
+# What it costs to transform a pair beside its product, in operations.
+_PER_PAIR = 1e4
 
 
 @functools.cache
@@ -60,11 +67,10 @@ class ActiveTerms:
         """Chunks of the active pairs, as slices, with the half vectors of their B_k; parts of `out` where possible."""
         half_grams = _kernels().half_grams
         sums, C = self.problem.sums, self.C
-        outer = sums.outer()
-        if outer is not None and is_multiple_of_identity(C):
+        lower = sums.lower()
+        if lower is not None and is_multiple_of_identity(C):
             # The first step: B_k is a multiple of A_k.
-            n = self.half.n
-            yield slice(0, len(self.active)), C[0, 0] ** 2 * self.half.pack(outer[self.active].reshape(-1, n, n))
+            yield slice(0, len(self.active)), C[0, 0] ** 2 * self.half.scaled(lower[self.active])
             return
         for part, G in sums.roughly_transformed(self.active, C):
             V = np.empty((len(G), self.half.size)) if out is None else out[part]
@@ -76,6 +82,7 @@ class System(ABC):
     """The system of one step. `force` is sum_k forces_k vec(B_k), gathered on the way."""
 
     force: FloatArray
+    gave_up = False
 
     @abstractmethod
     def solve(self, r: FloatArray) -> FloatArray:
@@ -152,41 +159,63 @@ class PairSystem(System):
 
 
 class IterativeSystem(System):
-    """Conjugate gradients: no matrix at all, two passes over the active pairs per iteration."""
+    """Conjugate gradients: no matrix at all, and a sum over the pairs per iteration.
 
-    def __init__(self, terms: ActiveTerms) -> None:
-        self._terms = terms
-        weights = np.zeros(terms.problem.n_pairs)
-        weights[terms.active] = terms.forces
-        sums, C = terms.problem.sums, terms.C
-        self.force = terms.half.pack(sums.gram(weights, transform=C) - sums.gram(-weights, transform=C))
+    They run in the coordinates of W, preconditioned by X -> W X W: the same as on the system itself, but with the A_k as
+    they are. They give up after `limit` iterations; what they have by then is a direction of descent.
+    """
 
-    def _apply(self, x: FloatArray) -> FloatArray:
+    def __init__(self, terms: ActiveTerms, limit: int = _CG_MAX_STEPS) -> None:
+        self._terms, self._limit = terms, limit
+        self._springs = self._spread(terms.springs)
+        total = terms.problem.sums.weighted(self._spread(terms.forces))
+        self.force = terms.half.pack(terms.C.T @ total @ terms.C)
+
+    def _spread(self, values: FloatArray) -> FloatArray:
+        """Values of the active pairs, with zeros for the others."""
+        spread = np.zeros(self._terms.problem.n_pairs)
+        spread[self._terms.active] = values
+        return spread
+
+    def _stretched(self, E: FloatArray) -> FloatArray:
+        """The sum of h_k <A_k, E> A_k over the active pairs."""
         terms, half = self._terms, self._terms.half
-        X, n = half.unpack(x), half.n
-        total = np.zeros((n, n))
-        for part, G in terms.problem.sums.transformed(terms.active, terms.C):
-            flat = G.reshape(-1, n)
-            pulls = terms.springs[part] * np.einsum("kan,kan->k", (flat @ X).reshape(G.shape), G)
-            total += (G * pulls[:, None, None]).reshape(-1, n).T @ flat
-        return x + half.pack(total)
+        lower = terms.problem.sums.lower()
+        if lower is None:
+            return terms.problem.sums.stretched(E, terms.springs, terms.active)
+        out = np.empty(half.size)
+        _kernels().stretch(lower, half.doubled(E), self._springs, out)
+        return half.from_lower(out)
 
     def solve(self, r: FloatArray) -> FloatArray:
-        x, residual = np.zeros_like(r), r.copy()
-        direction, norm2 = residual.copy(), float(r @ r)
+        C, half = self._terms.C, self._terms.half
+        W = C @ C.T
+        first, _ = lapack.dtrtrs(C, half.unpack(r), lower=True, trans=1)
+        second, failed = lapack.dtrtrs(C, first.T, lower=True, trans=1)
+        if failed:
+            raise StepFailed
+        residual = 0.5 * (second + second.T)
+        # W^-1 D W^-1 goes along with the direction D: nothing has to be inverted.
+        direction, pulled = W @ residual @ W, residual
+        total = np.zeros_like(W)
+        norm2 = float(r @ r)
         # Inexact Newton: a share of the gradient that shrinks with it keeps the convergence superlinear.
-        target = norm2 * min(1e-2, norm2) ** 2
-        for _ in range(_CG_MAX_STEPS):
+        target = norm2 * min(_CG_SHARE**2, norm2)
+        for _ in range(self._limit):
             if norm2 <= target:
                 break
-            image = self._apply(direction)
-            step = norm2 / float(direction @ image)
-            x += step * direction
-            residual -= step * image
-            new = float(residual @ residual)
-            direction = residual + new / norm2 * direction
+            image = pulled + self._stretched(direction)
+            step = norm2 / float(np.vdot(direction, image))
+            total += step * pulled
+            residual = residual - step * image
+            steepest = W @ residual @ W
+            new = float(np.vdot(residual, steepest))
+            direction = steepest + new / norm2 * direction
+            pulled = residual + new / norm2 * pulled
             norm2 = new
-        return x
+        else:
+            self.gave_up = True
+        return half.pack(C.T @ total @ C)
 
 
 def rates_along(sums: PairSums, E: FloatArray) -> FloatArray:
@@ -196,7 +225,7 @@ def rates_along(sums: PairSums, E: FloatArray) -> FloatArray:
     digit or two where the examples are far from their mean; the certificate uses `PairSums.quadratic`.
     """
     count = len(sums.rows)
-    if len(sums.pairs) < 2 * count or sums.outer() is not None:
+    if len(sums.pairs) < 2 * count or sums.lower() is not None:
         return sums.quadratic(E)
     rows = sums.centred().reshape(-1, len(E))
     rates = np.empty(len(sums.pairs))
@@ -204,14 +233,29 @@ def rates_along(sums: PairSums, E: FloatArray) -> FloatArray:
     return rates
 
 
-def choose_system(terms: ActiveTerms, memory: float) -> System:
-    """The system with the least arithmetic among those that fit the memory."""
-    p, a, problem = terms.half.size, len(terms.active), terms.problem
-    # Conjugate gradients run at half the speed of the others (thin products) and need about so many iterations.
-    costs: dict[type[IterativeSystem | DenseSystem | PairSystem], float] = {}
-    costs[IterativeSystem] = 2.0 * _CG_USUAL_STEPS * 4.0 * problem.n**2 * problem.m * a
+def choose_system(terms: ActiveTerms, memory: float, iterative: bool = True) -> System:
+    """The system with the least work among those that fit the memory.
+
+    Work is counted in operations at the speed of a product of matrices. Without `iterative`, conjugate gradients are
+    for problems that nothing else fits.
+    """
+    problem, p, a = terms.problem, terms.half.size, len(terms.active)
+    n, m, K = problem.n, problem.m, problem.n_pairs
+    transform = (6.0 * n * n * m + _PER_PAIR) * a
+    direct: dict[type[DenseSystem | PairSystem], float] = {}
     if 8.0 * p * p <= memory:
-        costs[DenseSystem] = a * p * p + p**3 / 3.0
+        direct[DenseSystem] = a * p * p + p**3 + transform
     if 8.0 * a * (p + a) <= memory:
-        costs[PairSystem] = a * a * p + a**3 / 3.0
-    return min(costs, key=lambda kind: costs[kind])(terms)
+        direct[PairSystem] = a * a * p + a**3 + transform
+    # Products with a vector are slower, and slower still beyond the cache.
+    anew, kept = 8.0 * n * n * m * a, (10.0 if 8.0 * K * p <= _CACHE_BYTES else 20.0) * K * p
+    keep = m > 1 and 8.0 * K * p <= memory and kept < anew
+    iteration = _CG_OVERHEAD + min(kept if keep else anew, anew) + 12.0 * n**3
+    if direct:
+        cheapest = min(direct, key=lambda kind: direct[kind])
+        limit = direct[cheapest] / iteration
+        if not iterative or limit < _CG_USUAL_STEPS:
+            return cheapest(terms)
+    if keep:
+        problem.sums.lower(memory)
+    return IterativeSystem(terms, int(limit) if direct else _CG_MAX_STEPS)
