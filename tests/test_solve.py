@@ -50,6 +50,8 @@ def test_every_solver_meets_the_contract(solver):
         ((5, 5, 11_100), 1e-1, "newton"),
         ((50, 1, 1000), 1e-2, "dykstra"),
         ((50, 1, 1000), 1e-5, "newton"),
+        ((50, 1, 1000), 1e-1, "newton"),
+        ((50, 50, 1000), 1e-3, "newton"),
     ],
 )
 def test_auto_picks_by_size_and_weights(shape, lam, expected):

@@ -24,8 +24,9 @@ SOLVERS: dict[str, type[Solver[Any]]] = {
     "newton": Newton,
 }
 
-# `auto` is Dykstra where a Newton step costs so much more than an epoch, and the weights sum up to no more than this.
-_DEAR_STEP, _LIGHT_WEIGHTS = 20.0, 2000.0
+# `auto` is Dykstra for examples with so many more rows than columns, and as many pairs or more, where the weights sum up
+# to something between these two.
+_THIN, _LIGHTEST, _HEAVIEST = 10, 50.0, 2000.0
 # Below this size of W one BLAS thread is faster than two (benchmarks/projection.py).
 ONE_THREAD_BELOW = 256
 
@@ -204,13 +205,12 @@ def get_solver(solver: str | Solver[Any]) -> Solver[Any] | None:
 def _fastest(problem: MetricProblem) -> str:
     """The name of the solver that `auto` stands for; docs/solvers.md has the measurements behind it.
 
-    A Newton step costs about min(K, p) p per pair, p = n(n+1)/2, and an epoch of Dykstra n^2 m. Dykstra's epochs are
-    few where the pairs do not outweigh the regulariser; elsewhere they are many, and Newton is the safe choice.
+    A Newton step costs a few passes over the p = n(n+1)/2 entries of each A_k, and an epoch of Dykstra n^2 m per pair: no
+    more than one of those passes where m is small. Its epochs are few where the weights are neither so small that Newton
+    needs three steps, nor so large that the pairs outweigh the regulariser.
     """
-    p = problem.n * (problem.n + 1) / 2
-    dear = min(problem.n_pairs, p) * p > _DEAR_STEP * problem.n**2 * problem.m
-    light = float(problem.weights.sum()) <= _LIGHT_WEIGHTS
-    return "dykstra" if dear and light else "newton"
+    thin = _THIN * problem.m <= problem.n <= problem.n_pairs
+    return "dykstra" if thin and _LIGHTEST <= float(problem.weights.sum()) <= _HEAVIEST else "newton"
 
 
 def _start(problem: MetricProblem, warm_start: Any, tol: float) -> CertifiedPoint:

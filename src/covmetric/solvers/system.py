@@ -161,8 +161,8 @@ class PairSystem(System):
 class IterativeSystem(System):
     """Conjugate gradients: no matrix at all, and a sum over the pairs per iteration.
 
-    They run in the coordinates of W, preconditioned by X -> W X W: the same as on the system itself, but with the A_k as
-    they are. They give up after `limit` iterations; what they have by then is a direction of descent.
+    They run in the coordinates of W, preconditioned by X -> W X W, which comes to the same as on the system itself, but
+    with the A_k as they are. They give up after `limit` iterations; what they have by then is a direction of descent.
     """
 
     def __init__(self, terms: ActiveTerms, limit: int = _CG_MAX_STEPS) -> None:
