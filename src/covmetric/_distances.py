@@ -25,6 +25,16 @@ def distance_blocks(vectors: FloatArray, first: int = 0) -> Iterator[tuple[slice
         yield rows, norms[rows, None] + norms - 2.0 * centred[rows] @ centred.T
 
 
+def nearest_columns(squared: FloatArray, k: int) -> IntArray:
+    """The columns of the k smallest of each row, shape (rows, k), in any order; the first columns where they tie."""
+    k = min(k, squared.shape[1])
+    columns = np.argpartition(squared, k - 1, axis=1)[:, :k]
+    last = np.take_along_axis(squared, columns, axis=1).max(axis=1)
+    tied = (squared <= last[:, None]).sum(axis=1) > k
+    columns[tied] = np.argsort(squared[tied], axis=1, kind="stable")[:, :k]
+    return columns
+
+
 def cross_distances(first: FloatArray, second: FloatArray, n_jobs: int | None = None) -> FloatArray:
     """The squared distances of the rows of two arrays, shape (l1, l2), each with nearly all its digits.
 

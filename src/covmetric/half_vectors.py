@@ -42,9 +42,10 @@ class HalfVectors:
         """The symmetric matrices, shape (..., n, n), of vectors, shape (..., p)."""
         return self.from_lower(vector / self._scale)
 
-    def lower(self, matrices: FloatArray) -> FloatArray:
+    def lower(self, matrices: FloatArray, out: FloatArray | None = None) -> FloatArray:
         """The lower triangles as they are, shape (..., p)."""
-        return np.asarray(matrices.reshape(*matrices.shape[:-2], self.n * self.n)[..., self._flat])
+        flat = matrices.reshape(*matrices.shape[:-2], self.n * self.n)
+        return np.asarray(flat.take(self._flat, axis=-1, out=out, mode="clip"))
 
     def doubled(self, matrix: FloatArray) -> FloatArray:
         """The lower triangle with the off-diagonal entries doubled: `lower(A) @ doubled(B)` is <A, B>."""

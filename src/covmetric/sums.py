@@ -63,7 +63,7 @@ class PairSums:
         if self._kept_lower is None and m > 1 and 8.0 * len(self.pairs) * self.half.size <= most:
             lower = np.empty((len(self.pairs), self.half.size))
             for part, F in self._chunks(keep=False):
-                lower[part] = self.half.lower(np.matmul(np.swapaxes(F, 1, 2), F))
+                self.half.lower(np.matmul(np.swapaxes(F, 1, 2), F), out=lower[part])
             self._kept_lower = read_only(lower)
         return self._kept_lower
 
