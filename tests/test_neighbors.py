@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from covmetric._distances import nearest_columns
 from covmetric.neighbors import SEARCHES, BruteSearch, PrunedSearch, Search, get_search
 from tests import naive
 
@@ -282,3 +283,16 @@ def test_faiss_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "faiss", None)
     with pytest.raises(ImportError, match=r'pip install "covmetric\[faiss\]"'):
         SEARCHES["faiss"]().fit(np.eye(3))
+
+
+@given(
+    rows=st.integers(1, 6), count=st.integers(1, 700), k=st.integers(1, 9), seed=st.integers(0, 1000),
+    values=st.sampled_from([2, 50, 10**6]), masked=st.sampled_from([0.0, 0.5, 0.99, 1.0]),
+)  # fmt: skip
+def test_nearest_columns_are_those_of_a_stable_sort(rows, count, k, seed, values, masked):
+    """With ties, and with columns that are out of the question."""
+    rng = np.random.default_rng(seed)
+    squared = rng.integers(0, values, (rows, count)).astype(float)
+    squared[rng.random((rows, count)) < masked] = np.inf
+    expected = np.argsort(squared, axis=1, kind="stable")[:, :k]
+    np.testing.assert_array_equal(nearest_columns(squared, k), expected)

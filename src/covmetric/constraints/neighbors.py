@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from covmetric._distances import distance_blocks
+from covmetric._distances import distance_blocks, nearest_columns
 from covmetric._validation import FloatArray, IntArray, is_count
 from covmetric.constraints.base import LabelledPairs, PairSelection
 
@@ -48,19 +48,23 @@ class NeighborPairs(PairSelection):
         old: int = 0,
     ) -> LabelledPairs:
         k = self.check()
+        members = [np.flatnonzero(codes == c) for c in range(int(codes.max(initial=-1)) + 1)]
         chosen: list[IntArray] = [np.empty((0, 2), dtype=np.int64)]
         for part, squared in distance_blocks(vectors, old):
             rows = np.arange(part.start, part.stop)
-            same = codes[rows, None] == codes
             squared[np.arange(len(rows)), rows] = np.inf
-            for kind in (same, ~same):
-                chosen.append(_nearest(np.where(kind, squared, np.inf), rows, k))
+            for own in members:
+                mine = own[(own >= part.start) & (own < part.stop)]
+                if len(mine):
+                    within = np.ix_(mine - part.start, own)
+                    chosen.append(_nearest(squared[within], mine, own, k))
+                    squared[within] = np.inf
+            chosen.append(_nearest(squared, rows, np.arange(len(codes)), k))
         return LabelledPairs.of(np.concatenate(chosen), codes)
 
 
-def _nearest(squared: FloatArray, rows: IntArray, k: int) -> IntArray:
-    """Pairs of each row's example with those at the k smallest finite squared distances."""
-    k = min(k, squared.shape[1])
-    columns = np.argpartition(squared, k - 1, axis=1)[:, :k]
-    pairs = np.stack([np.repeat(rows, k), columns.ravel()], axis=1)
-    return pairs[np.isfinite(np.take_along_axis(squared, columns, axis=1)).ravel()]
+def _nearest(squared: FloatArray, rows: IntArray, columns: IntArray, k: int) -> IntArray:
+    """Pairs of each row's example with those, of the columns, at the k smallest finite squared distances."""
+    nearest = nearest_columns(squared, k)
+    pairs = np.stack([np.repeat(rows, nearest.shape[1]), columns[nearest].ravel()], axis=1)
+    return pairs[np.isfinite(np.take_along_axis(squared, nearest, axis=1)).ravel()]

@@ -25,7 +25,8 @@ from covmetric.metric import LearnedMetric
 from covmetric.solvers import ONE_THREAD_BELOW, Status
 
 INTERRUPTED = "Ctrl-C"
-
+# Distances that are held at a time.
+_AT_ONCE = 2**22
 
 #: Settings of a CovMetric.
 Candidate = dict[str, Any]
@@ -195,9 +196,12 @@ def _score(
         if rule != "neighbors":
             raise ValueError(f"cv='loo' goes with rule='neighbors', got rule={rule!r}")
         guesses = _leave_one_out(references, codes, split.groups, n_neighbors, n_classes)
-    elif rule == "neighbors":
+    elif rule == "neighbors" and len(train) * len(test) <= _AT_ONCE:
         # As NeighborsRule does, without the proof that no neighbour was lost in the last digit, which takes as long.
-        guesses = _vote(cross_distances(metric.map(test), references), seen, n_neighbors, n_classes)
+        squared = cross_distances(metric.map(test), references)
+        if not np.isfinite(squared).all():
+            raise ValueError("squared distances of the examples overflow: rescale X")
+        guesses = _vote(squared, seen, n_neighbors, n_classes)
     else:
         guesses = get_rule(rule, n_classes, n_neighbors).fit(references, seen).predict(metric.map(test))
     return float((guesses == codes[split.test]).mean())

@@ -109,14 +109,3 @@ def _as_floats(vectors: Any) -> FloatArray:
     """`as_floats`, without a copy where there is no need."""
     ready = isinstance(vectors, np.ndarray) and vectors.dtype == np.float64 and vectors.flags.c_contiguous
     return vectors if ready and np.isfinite(vectors).all() else as_floats("vectors", vectors)
-
-
-def smallest(count: int, k: int, rows: IntArray, columns: IntArray, squared: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Of lists of (row, column, squared distance), the k smallest of each of `count` rows: distances and columns.
-
-    Every row has k or more entries. The first column comes first where distances tie.
-    """
-    order = np.lexsort((columns, squared, rows))
-    starts = np.searchsorted(rows[order], np.arange(count))
-    chosen = order[starts[:, None] + np.arange(k)]
-    return squared[chosen], columns[chosen]

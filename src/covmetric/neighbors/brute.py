@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
+from covmetric._distances import smallest
 from covmetric._validation import FloatArray, IntArray
-from covmetric.neighbors.base import Search, smallest
+from covmetric.neighbors.base import Search
 
 _ENTRIES = 2**22  # of the lists that are held at a time
 _FEW = 2**16  # distances that are made at once, without scikit-learn, which takes a millisecond to set out

@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
 
+from covmetric._distances import smallest
 from covmetric._validation import FloatArray, IntArray
-from covmetric.neighbors.base import smallest
 from covmetric.neighbors.brute import TINY, BruteSearch, rounding
 
 SingleArray = npt.NDArray[np.float32]

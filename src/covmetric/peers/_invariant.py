@@ -8,10 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from covmetric._distances import cross_distances
+from covmetric._distances import cross_distances, smallest
 from covmetric._validation import FloatArray, IntArray
 from covmetric.embeddings.recentred_log import RecentredLog
-from covmetric.neighbors.base import smallest
 from covmetric.peers._fixed import FixedDistance
 
 _CHUNK = 2**20  # floats of the matrices of pairs that a thread holds at a time

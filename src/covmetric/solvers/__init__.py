@@ -24,8 +24,8 @@ SOLVERS: dict[str, type[Solver[Any]]] = {
     "newton": Newton,
 }
 
-# `auto` is Dykstra for examples with so many more rows than columns, and as many pairs or more, where the weights sum up
-# to something between these two.
+# `auto` is Dykstra for examples with so many more rows than columns, and no fewer pairs than rows, where weights sum
+# up to something between these two.
 _THIN, _LIGHTEST, _HEAVIEST = 10, 50.0, 2000.0
 # Below this size of W one BLAS thread is faster than two (benchmarks/projection.py).
 ONE_THREAD_BELOW = 256
@@ -205,9 +205,9 @@ def get_solver(solver: str | Solver[Any]) -> Solver[Any] | None:
 def _fastest(problem: MetricProblem) -> str:
     """The name of the solver that `auto` stands for; docs/solvers.md has the measurements behind it.
 
-    A Newton step costs a few passes over the p = n(n+1)/2 entries of each A_k, and an epoch of Dykstra n^2 m per pair: no
-    more than one of those passes where m is small. Its epochs are few where the weights are neither so small that Newton
-    needs three steps, nor so large that the pairs outweigh the regulariser.
+    A Newton step costs a few passes over the n(n+1)/2 entries of each A_k, an epoch of Dykstra n^2 m per pair: where
+    m is small, no more than one of those passes. Its epochs are few where the weights are neither so small that Newton
+    needs no more than three steps, nor so large that the pairs outweigh the regulariser.
     """
     thin = _THIN * problem.m <= problem.n <= problem.n_pairs
     return "dykstra" if thin and _LIGHTEST <= float(problem.weights.sum()) <= _HEAVIEST else "newton"
