@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -22,6 +23,18 @@ def is_multiple_of_identity(matrix: FloatArray) -> bool:
     """Whether a square matrix is w I: where solves begin, and where sums over pairs are known already."""
     diagonal = matrix.diagonal()
     return bool(np.count_nonzero(matrix) == len(matrix) and (diagonal == diagonal[0]).all() and diagonal[0] != 0.0)
+
+
+def _fetched(shape: tuple[int, int]) -> FloatArray:
+    """An empty array; a large one with its memory fetched at once, which page by page takes up to ten times as long."""
+    size = 8 * shape[0] * shape[1]
+    if size <= _KEPT_BYTES or not hasattr(mmap, "MAP_POPULATE"):
+        return np.empty(shape)
+    try:
+        buffer = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_POPULATE)
+    except OSError:
+        return np.empty(shape)  # or a MemoryError
+    return np.frombuffer(buffer).reshape(shape)
 
 
 @dataclass(frozen=True)
@@ -61,7 +74,7 @@ class PairSums:
         """
         m = self.rows.shape[1]
         if self._kept_lower is None and m > 1 and 8.0 * len(self.pairs) * self.half.size <= most:
-            lower = np.empty((len(self.pairs), self.half.size))
+            lower = _fetched((len(self.pairs), self.half.size))
             for part, F in self._chunks(keep=False):
                 self.half.lower(np.matmul(np.swapaxes(F, 1, 2), F), out=lower[part])
             self._kept_lower = read_only(lower)

@@ -18,10 +18,11 @@ from covmetric.solvers.system import ActiveTerms, choose_system, rates_along
 
 # A certificate after so many steps, even where the solver's own estimate of the gap is still large.
 _CERTIFY_AT_LEAST_EVERY = 8
-# The dual is looked at once the squared Newton decrement is below this, or this share of P: before, the gap is large.
-_NEAR, _NEAR_SHARE = 1.0, 0.01
-# The dual of multipliers that had to be clipped takes a pass over the pairs: where that is slow, only close to the end.
-_CLOSE = 0.01
+# The dual is looked at once the squared Newton decrement is below this, or so many times the gap that is asked for.
+_NEAR, _NEAR_GAPS = 1.0, 10.0
+# The dual of multipliers that had to be clipped takes a pass over the pairs: only where it may be good enough to stop.
+# Where the pass is quick, that is worth a try earlier.
+_CLOSE, _CLOSE_GAPS = 0.01, 100.0
 # Steps that stretch W by more than this are tried in the inverse of W, too.
 _LONG = 0.5
 # The path: stiffness per dimension to begin with, and the squared Newton decrement that counts as centred.
@@ -49,6 +50,7 @@ class NewtonState:
     steps_at_share: int = 0
     retreats: int = 0
     iterative: bool = True
+    tol: float = 0.0
     steps_since_certificate: int = 0
 
 
@@ -62,7 +64,7 @@ class _DualLook:
     gradient: FloatArray
     spectrum: FloatArray
     logdet: float
-    decrement: float
+    close: bool
 
 
 class Newton(Solver[NewtonState]):
@@ -128,9 +130,12 @@ class Newton(Solver[NewtonState]):
             raise StepFailed
         ray = Ray(problem, weights, s, ds, spectrum, trace - logdet - problem.n, float((half_step * C).sum()))
         start = ray.regulariser + float(c @ slack.divergence(sa)) + state.share * state.lost_price
-        near = decrement <= max(_NEAR, _NEAR_SHARE * abs(start))
+        wanted = state.tol * max(1.0, abs(start))
+        near = decrement <= max(_NEAR, _NEAR_GAPS * wanted)
         if state.share == 1.0 and (near or state.steps_since_certificate + 1 >= _CERTIFY_AT_LEAST_EVERY):
-            look = _DualLook(active, forces, springs * b * ds[active], gradient, spectrum, logdet, decrement)
+            quick = problem.sums.lower() is not None and decrement <= _CLOSE_GAPS * wanted
+            close = decrement <= _CLOSE or quick
+            look = _DualLook(active, forces, springs * b * ds[active], gradient, spectrum, logdet, close)
             self._look_at_dual(problem, state, look)
         t, primal = search(ray, (start, -decrement))
         if t == 0.0 and state.share == 1.0:
@@ -227,12 +232,12 @@ class Newton(Solver[NewtonState]):
             if (raw == multipliers).all():
                 dual = problem.dual_losses(multipliers) + stretch - look.logdet
             else:
-                worth_it = look.decrement <= _CLOSE or problem.sums.lower() is not None
-                dual = problem.dual(multipliers) if worth_it else -np.inf
+                dual = problem.dual(multipliers) if look.close else -np.inf
             if dual > state.dual or state.dual == -np.inf:
                 state.multipliers, state.dual = multipliers, dual
 
     def due(self, problem: MetricProblem, state: NewtonState, tol: float) -> bool:
+        state.tol = tol  # the next step looks at the dual when that is near
         if state.steps_since_certificate >= _CERTIFY_AT_LEAST_EVERY:
             return True
         if not np.isfinite(state.primal):  # still on the path
