@@ -110,3 +110,40 @@ def test_only_dissimilar_pairs_of_equal_examples(solver):
         result = solve(problem, solver)
         assert result.status is Status.SOLVED
         np.testing.assert_allclose(result.W, np.eye(3))
+
+
+def hostile(seed):
+    """Weights and bounds over ten orders of magnitude and more, or None where the problem is refused."""
+    rng = np.random.default_rng(seed)
+    n, m, K = int(rng.integers(1, 5)), int(rng.integers(1, 6)), int(rng.integers(1, 7))
+    F = rng.standard_normal((K, n, m)) * 10.0 ** rng.uniform(-1, 1, (K, 1, 1))
+    F *= 10.0 ** (rng.uniform(-6, 6) if rng.random() < 0.5 else 0)
+    if rng.random() < 0.3:
+        F *= 10.0 ** rng.uniform(-6, 6, (1, n, 1))
+    similar = rng.choice([-1.0, 1.0], K)
+    own = (F**2).sum(axis=(1, 2))
+    bounds = 10.0 ** rng.uniform(-12, 12, K) if rng.random() < 0.3 else own * 10.0 ** rng.uniform(-2, 2, K)
+    equal = rng.random() < 0.5
+    weights = 10.0 ** rng.uniform(-6, 8) * np.ones(K) if equal else 10.0 ** rng.uniform(-6, 6, K)
+    try:
+        return MetricProblem.from_differences(F, similar, bounds, weights, ("is", "l2", "re")[seed % 3])
+    except ValueError:
+        return None
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("seeds", [range(200), (756, 2291)])  # the last two had a rounding error that was too small
+def test_the_proof_holds_in_exact_arithmetic(seeds):
+    solved = 0
+    for seed in seeds:
+        problem = hostile(seed)
+        if problem is None:
+            continue
+        result = solve(problem, "newton")
+        proof = result.certificate
+        if result.status is Status.SOLVED:
+            solved += 1
+            gap = exact_gap(problem, result)
+            assert gap <= proof.gap + 3.0 * proof.rounding, seed
+            assert gap <= 1e-6 * max(1.0, abs(proof.primal)), seed
+    assert solved >= 0.95 * len(seeds)

@@ -146,10 +146,13 @@ class Dual:
         except np.linalg.LinAlgError:
             return None
         inverse = Q_inverse @ solve_triangular(inner, np.eye(n))
-        inner_size = np.sqrt(1.0 + np.diag(BB))
-        inner_metric = np.abs(np.linalg.inv(inner))
-        rounding = 2.0 * _EPS * float((np.abs(Q_inverse) * size[:, None]).sum())
-        rounding += _EPS * float(((inner_metric.T @ inner_size) ** 2).sum())
+        inner_inverse = np.linalg.inv(inner)
+        # Columns of Q, and of B, are known to eps times these sizes; log det takes their errors up by its gradients.
+        spread = (np.abs(Q_inverse) * size[:, None]).sum(axis=0)
+        B_size = np.sqrt(np.diag(BB))
+        rounding = 2.0 * _EPS * float(spread.sum())
+        rounding += 2.0 * _EPS * float(B_size @ np.abs(inner_inverse @ inner_inverse.T) @ spread)
+        rounding += _EPS * float(((np.abs(inner_inverse).T @ np.sqrt(1.0 + B_size**2)) ** 2).sum())
         logdet = 2.0 * float(np.log(diagonal).sum() + np.log(np.diag(inner)).sum())
         return logdet, inverse @ inverse.T, rounding
 

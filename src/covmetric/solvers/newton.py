@@ -71,13 +71,13 @@ class Newton(Solver[NewtonState]):
     """Newton's method with W+ = C (I + t Delta) C^T for C C^T = W. An iteration is a step.
 
     In these coordinates the gradient is C^T (I + S) C - I, and the Hessian I + sum_k h_k vec(B_k) vec(B_k)^T over the
-    active pairs, with B_k = C^T A_k C and h_k = c_k d''(s_k) / b_k^2. It is solved in min(p, active pairs) dimensions,
-    p = n(n+1)/2, by Cholesky, or by conjugate gradients where that is less work or neither fits the memory.
+    active pairs, with B_k = C^T A_k C and h_k = c_k d''(s_k) / b_k^2. It is solved by conjugate gradients, or, where that
+    is less work, by Cholesky in min(p, active pairs) dimensions, p = n(n+1)/2.
 
     Parameters
     ----------
     memory : float, default=2**30
-        Bytes that the matrix of a step may take.
+        Bytes that the matrix of a step may take, and the lower triangles of all A_k, which are kept during a solve.
 
     Examples
     --------
