@@ -71,7 +71,7 @@ class Newton(Solver[NewtonState]):
     """Newton's method with W+ = C (I + t Delta) C^T for C C^T = W. An iteration is a step.
 
     In these coordinates the gradient is C^T (I + S) C - I, and the Hessian I + sum_k h_k vec(B_k) vec(B_k)^T over the
-    active pairs, with B_k = C^T A_k C and h_k = c_k d''(s_k) / b_k^2. A step is solved by conjugate gradients, or, where
+    active pairs, with B_k = C^T A_k C and h_k = c_k d''(s_k) / b_k^2. It is solved by conjugate gradients, or, where
     that is less work, by Cholesky in min(p, active pairs) dimensions, p = n(n+1)/2.
 
     Parameters
