@@ -21,21 +21,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    parser = argparse.ArgumentParser(
-        prog="covmetric",
-        description="Learn a distance between covariance matrices, with a proof of how close to optimal it is.",
-    )
-    parser.add_argument("--version", action="version", version=f"covmetric {covmetric.__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    chosen = given[0] if given else None
-    for name, (module, text) in COMMANDS.items():
-        command = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
-        if name == chosen:
-            importlib.import_module(module).add_arguments(command)
-    options = parser.parse_args(given)
-    module = COMMANDS[options.command][0]
     try:
-        importlib.import_module(module).run(options)
+        options = _parsed(given)
+        importlib.import_module(COMMANDS[options.command][0]).run(options)
     except KeyboardInterrupt:
         print("\nstopped", file=sys.stderr)
         return 130
@@ -43,6 +31,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (ValueError, OSError, ImportError) as error:
-        print(f"covmetric {options.command}: {error}", file=sys.stderr)
+        print(f"covmetric {given[0]}: {error}", file=sys.stderr)
         return 2
     return 0
+
+
+def _parsed(given: list[str]) -> argparse.Namespace:
+    """The options of the subcommand that was chosen, whose module is loaded for them."""
+    parser = argparse.ArgumentParser(
+        prog="covmetric",
+        description="Learn a distance between covariance matrices, with a proof of how close to optimal it is.",
+    )
+    parser.add_argument("--version", action="version", version=f"covmetric {covmetric.__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, (module, text) in COMMANDS.items():
+        command = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+        if given and name == given[0]:
+            importlib.import_module(module).add_arguments(command)
+    return parser.parse_args(given)

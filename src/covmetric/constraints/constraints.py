@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from covmetric._validation import FloatArray, IntArray, is_number
+from covmetric._warning import warn
 from covmetric.constraints.base import LabelledPairs, PairSelection
 from covmetric.constraints.bounds import Bounds
 
@@ -89,11 +89,9 @@ def bounded(
     if lost.any():
         k = int(np.flatnonzero(lost)[0])
         i, j = chosen.pairs[k]
-        warnings.warn(
+        warn(
             f"{int(lost.sum())} of {len(lost)} pairs were left out: dissimilar, but their examples are equal, as "
-            + origin.format(i=i, j=j, k=k),
-            UserWarning,
-            stacklevel=6,
+            + origin.format(i=i, j=j, k=k)
         )
     pairs, similar, squared, weights = chosen.pairs[~lost], chosen.similar[~lost], squared[~lost], weights[~lost]
     if not (squared > 0.0).any():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, Self
@@ -16,6 +15,7 @@ from tqdm import tqdm
 
 from covmetric._threads import limited_threads
 from covmetric._validation import FloatArray, IntArray
+from covmetric._warning import warn
 from covmetric.descriptors.features import Features, OwnFeature, feature_list, feature_names, pixel_features
 from covmetric.descriptors.integral import box_covariances
 from covmetric.descriptors.reading import UnreadableImage, read_image, read_image_and_mask
@@ -146,11 +146,7 @@ class ImageCovariances(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise failures[0].error
         if failures:
             fewer = "; the result has fewer matrices than there are images" if single else ""
-            warnings.warn(
-                f"left out {len(failures)} of {len(jobs)} images, the first because {failures[0].error}{fewer}",
-                UserWarning,
-                stacklevel=3,
-            )
+            warn(f"left out {len(failures)} of {len(jobs)} images, the first because {failures[0].error}{fewer}")
         d = len(chosen)
         return Bunch(
             X=np.concatenate([one.covariances for one in done] or [np.empty((0, d, d))]),

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_consistent_length
 from covmetric._distances import cross_distances, distance_blocks, nearest_columns
 from covmetric._threads import limited_threads
 from covmetric._validation import FloatArray, IntArray, is_count
+from covmetric._warning import warn
 from covmetric.embeddings import Embedding
 from covmetric.estimators._input import embedding_for
 from covmetric.estimators._learning import Lesson, learn, lesson
@@ -78,11 +79,9 @@ def _check_splits(splits: list[Split], codes: IntArray) -> None:
             )
     unseen = {c for split in splits for c in np.setdiff1d(codes[split.test], codes[split.train]).tolist()}
     if unseen:
-        warnings.warn(
+        warn(
             f"{len(unseen)} of {int(codes.max()) + 1} classes are tested in a fold that did not train on them (too few "
-            "examples or groups): their examples count as errors for every candidate",
-            UserWarning,
-            stacklevel=5,
+            "examples or groups): their examples count as errors for every candidate"
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +11,7 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 from tqdm import tqdm
 
 from covmetric._validation import FloatArray, IntArray, check_tolerance, generator
+from covmetric._warning import warn
 from covmetric.estimators._input import DEFAULT_PHI, check_entries, check_labelled, embedding_for, require_classes
 from covmetric.estimators._learning import Lesson, check_lam, check_recipe
 from covmetric.estimators._mixin import MetricMixin
@@ -265,7 +265,7 @@ class CovMetricCV(SavedEstimator, MetricMixin):
         learned = np.array([candidate["lam"] != np.inf for candidate in candidates])
         if np.isnan(scores).all() or (learned.any() and np.isnan(scores[learned]).all()):
             raise ValueError(failures[0])
-        warnings.warn(f"some candidates failed and were left out: {failures[0]}", UserWarning, stacklevel=5)
+        warn(f"some candidates failed and were left out: {failures[0]}")
 
 
 def _several(value: Any) -> list[Any]:
@@ -277,9 +277,7 @@ def _warn_cut_short(reason: BaseException, scores: FloatArray) -> None:
     if np.isnan(scores).all():
         raise reason
     name = "Ctrl-C" if isinstance(reason, KeyboardInterrupt) else f"{type(reason).__name__}: {reason}"
-    warnings.warn(
-        f"the search was cut short ({name}); the choice is the best of what was scored", UserWarning, stacklevel=6
-    )
+    warn(f"the search was cut short ({name}); the choice is the best of what was scored")
 
 
 def _choose(candidates: list[Candidate], scores: FloatArray) -> int:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import warnings
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from covmetric._warning import warn
 from covmetric.model_file.archive import read_archive, write_archive
 from covmetric.model_file.codec import KINDS, MODELS, Reader, Writer, is_fitted
 
@@ -76,7 +76,7 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     except InvalidModel as error:
         raise ValueError(f"the model cannot be saved: {error.reason}") from error
     for replaced in writer.replaced:
-        warnings.warn(f"{replaced}; set it again after loading, where it is needed", UserWarning, stacklevel=3)
+        warn(f"{replaced}; set it again after loading, where it is needed")
 
 
 def load_model(path: str | os.PathLike[str]) -> Any:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
 
 from covmetric._validation import FloatArray, IntArray, Matrices, check_counts, check_tolerance, is_number
+from covmetric._warning import warn
 from covmetric.embeddings.base import definite, from_spectrum
 from covmetric.embeddings.log import Log
 from covmetric.half_vectors import half_vectors_of
@@ -119,11 +119,10 @@ class KernelTargetAlignment(PeerMetric):
 def _warn(found: Any) -> None:
     from sklearn.exceptions import ConvergenceWarning
 
-    warnings.warn(
+    warn(
         f"the alignment was still rising after {found.nit} steps, with a gradient of {np.abs(found.jac).max():.2g}; "
         "raise max_iter, tol or penalty",
         ConvergenceWarning,
-        stacklevel=4,
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from covmetric._registry import resolve
 from covmetric._threads import limited_threads
 from covmetric._validation import as_floats, check_tolerance, generator, is_count, positive_vector
+from covmetric._warning import warn
 from covmetric.problem import CertifiedPoint, MetricProblem
 from covmetric.solvers.base import Solver, StepFailed, StepStalled
 from covmetric.solvers.dykstra import Dykstra
@@ -228,9 +228,8 @@ def _warn(result: SolveResult) -> None:
     from sklearn.exceptions import ConvergenceWarning  # scikit-learn takes a second to import
 
     certificate = result.certificate
-    warnings.warn(
+    warn(
         f"{result.status.name} after {result.n_iter} iterations, relative gap {certificate.relative_gap:.3g} with "
         f"tolerance {certificate.tol:.3g}: {result.status.message}",
         ConvergenceWarning,
-        stacklevel=4,
     )
