@@ -9,7 +9,7 @@ import signal
 import numpy as np
 import pytest
 from joblib.externals.loky.process_executor import TerminatedWorkerError
-from sklearn.model_selection import KFold, StratifiedGroupKFold
+from sklearn.model_selection import KFold, StratifiedGroupKFold, StratifiedKFold
 
 from covmetric import CovMetric, CovMetricClassifier, CovMetricCV, NeighborPairs, RandomPairs, Status
 from covmetric.embeddings.log import Log
@@ -257,3 +257,24 @@ def test_objects_as_candidates(data):
     search = CovMetricCV(random_state=0, phi="log", pairs=pairs, lambdas=1e-2, cv=KFold(2)).fit(X, y)
     assert len(search.cv_results_["params"]) == 3
     assert search.cv_results_["param_pairs"][0] is None
+
+
+@pytest.mark.parametrize("cv", [3, "loo"])
+@pytest.mark.parametrize("vectors", [False, True])
+def test_distances_that_overflow(cv, vectors):
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((60, 3, 5))
+    X = 1e155 * (A[:, :, 0] if vectors else A @ np.swapaxes(A, 1, 2))
+    with np.errstate(all="ignore"), pytest.raises(ValueError, match=r"overflow.*rescale|rescale"):
+        CovMetricCV("vector" if vectors else "id", cv=cv, random_state=0).fit(X, np.arange(60) % 2)
+
+
+def test_vectors_that_tie_are_scored_as_the_classifier_does():
+    """Of whole numbers: many neighbours are at the same distance, and the first of them counts."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 4, (300, 5)).astype(float)
+    y = (X.sum(axis=1) + rng.integers(0, 4, 300) > 9).astype(int)
+    folds = list(StratifiedKFold(3).split(X, y))
+    search = CovMetricCV(lambdas=[np.inf], cv=folds).fit(X, y)
+    scores = [CovMetricClassifier(CovMetric(lam=np.inf)).fit(X[a], y[a]).score(X[b], y[b]) for a, b in folds]
+    np.testing.assert_allclose([search.cv_results_[f"split{i}_test_score"][0] for i in range(3)], scores)

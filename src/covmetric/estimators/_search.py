@@ -28,6 +28,7 @@ from covmetric.solvers import ONE_THREAD_BELOW, Status
 INTERRUPTED = "Ctrl-C"
 # Distances that are held at a time.
 _AT_ONCE = 2**22
+_OVERFLOW = "squared distances of the examples overflow: rescale X"
 
 #: Settings of a CovMetric.
 Candidate = dict[str, Any]
@@ -195,11 +196,12 @@ def _score(
         if rule != "neighbors":
             raise ValueError(f"cv='loo' goes with rule='neighbors', got rule={rule!r}")
         guesses = _leave_one_out(references, codes, split.groups, n_neighbors, n_classes)
-    elif rule == "neighbors" and len(train) * len(test) <= _AT_ONCE:
-        # As NeighborsRule does, without the proof that no neighbour was lost in the last digit, which takes as long.
+    elif rule == "neighbors" and train.shape[2] > 1 and len(train) * len(test) <= _AT_ONCE:
+        # As NeighborsRule does, without its proof that no neighbour was lost in the last digit, which takes as long:
+        # distances of matrices do not tie; those of vectors of few digits do.
         squared = cross_distances(metric.map(test), references)
-        if not np.isfinite(squared).all():
-            raise ValueError("squared distances of the examples overflow: rescale X")
+        if np.isinf(squared).any():
+            raise ValueError(_OVERFLOW)
         guesses = _vote(squared, seen, n_neighbors, n_classes)
     else:
         guesses = get_rule(rule, n_classes, n_neighbors).fit(references, seen).predict(metric.map(test))
@@ -217,6 +219,8 @@ def _leave_one_out(vectors: FloatArray, codes: IntArray, groups: IntArray, k: in
 
 def _vote(squared: FloatArray, codes: IntArray, k: int, n_classes: int) -> IntArray:
     """The vote of the k nearest at a finite distance, for rows of squared distances from examples of these classes."""
+    if np.isnan(squared).any():
+        raise ValueError(_OVERFLOW)
     nearest = nearest_columns(squared, k)
     finite = np.isfinite(np.take_along_axis(squared, nearest, axis=1))
     return np.asarray(count_votes(codes[nearest], n_classes, finite).argmax(axis=1), dtype=np.int64)

@@ -22,7 +22,7 @@ from covmetric.estimators.cov_metric import CovMetric
 from covmetric.metric import LearnedMetric
 
 _PHIS = ("log", DEFAULT_PHI, "sqrt", "chol")
-# Examples of no more bytes are embedded once for all folds.
+# Where all of Phi takes no more bytes, the examples are embedded once for all folds.
 _SHARED_BYTES = 2**28
 
 
@@ -224,7 +224,7 @@ class CovMetricCV(SavedEstimator, MetricMixin):
         tasks = [(fold, indices) for fold in range(len(splits)) for indices in by_phi.values()]
         template = self._learner(self.search_tol)
         phis = {key: candidates[indices[0]]["phi"] for key, indices in by_phi.items()}
-        few = X.nbytes * len(phis) <= _SHARED_BYTES
+        few = len(phis) * X.size * (32 if np.iscomplexobj(X) else 8) <= _SHARED_BYTES
         known = {key: embedded_once(phi, X, self.reg) if few else None for key, phi in phis.items()}
         work = (
             delayed(scores_of)(

@@ -70,7 +70,10 @@ class ActiveTerms:
         lower = sums.lower()
         if lower is not None and is_multiple_of_identity(C):
             # The first step: B_k is a multiple of A_k.
-            yield slice(0, len(self.active)), C[0, 0] ** 2 * self.half.scaled(lower[self.active])
+            size = max(1, _CACHE_BYTES // (8 * self.half.size))
+            for start in range(0, len(self.active), size):
+                part = slice(start, min(start + size, len(self.active)))
+                yield part, C[0, 0] ** 2 * self.half.scaled(lower[self.active[part]])
             return
         for part, G in sums.roughly_transformed(self.active, C):
             V = np.empty((len(G), self.half.size)) if out is None else out[part]
