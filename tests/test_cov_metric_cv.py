@@ -278,3 +278,10 @@ def test_vectors_that_tie_are_scored_as_the_classifier_does():
     search = CovMetricCV(lambdas=[np.inf], cv=folds).fit(X, y)
     scores = [CovMetricClassifier(CovMetric(lam=np.inf)).fit(X[a], y[a]).score(X[b], y[b]) for a, b in folds]
     np.testing.assert_allclose([search.cv_results_[f"split{i}_test_score"][0] for i in range(3)], scores)
+
+
+@pytest.mark.parametrize("scale", [1e-170, 1e170])
+def test_units_do_not_matter_to_fixed_metrics(scale):
+    X, y = classes_of_matrices()
+    plain, scaled = (CovMetricCV("id", lambdas=[np.inf], random_state=0).fit(s * X, y) for s in (1.0, scale))
+    assert scaled.best_score_ == plain.best_score_

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from covmetric import MetricProblem, Status, solve
+from covmetric import MetricProblem, Newton, Status, solve
 from covmetric.solvers import SOLVERS
 from tests.exact import exact_gap
 from tests.problems import SLACKS, random_problem
@@ -147,3 +147,12 @@ def test_the_proof_holds_in_exact_arithmetic(seeds):
             assert gap <= proof.gap + 3.0 * proof.rounding, seed
             assert gap <= 1e-6 * max(1.0, abs(proof.primal)), seed
     assert solved >= 0.95 * len(seeds)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("seed", [175, 243, 513])
+def test_conjugate_gradients_alone(seed):
+    """With no memory for a matrix, where rounding errors make them break down: no exception, and no false proof."""
+    problem = hostile(seed)
+    result = solve(problem, Newton(memory=1))
+    assert result.status is not Status.SOLVED or exact_gap(problem, result) <= 1e-6 * abs(result.certificate.primal)

@@ -296,3 +296,12 @@ def test_nearest_columns_are_those_of_a_stable_sort(rows, count, k, seed, values
     squared[rng.random((rows, count)) < masked] = np.inf
     expected = np.argsort(squared, axis=1, kind="stable")[:, :k]
     np.testing.assert_array_equal(nearest_columns(squared, k), expected)
+
+
+@pytest.mark.parametrize("count", [10, 700])
+def test_nearest_columns_where_some_distances_are_not_known(count):
+    squared = np.random.default_rng(0).random((3, count))
+    squared[1] = np.nan
+    squared[2, ::2] = np.nan
+    expected = np.argsort(np.where(np.isnan(squared), np.inf, squared), axis=1, kind="stable")[:, :3]
+    np.testing.assert_array_equal(nearest_columns(squared, 3), expected)

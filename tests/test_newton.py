@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -74,6 +76,27 @@ def test_what_takes_much_memory_is_not_kept_after_a_solve():
     small = make_paper_problem(10, 50, 1e-2, 0)
     solve(small, "newton")
     assert small.sums._kept_lower is not None  # the next solve is glad of it
+
+
+def test_problems_are_pickled_without_what_can_be_made_again():
+    problem = MetricProblem.from_differences(np.ones((5, 3000, 1)), [1, 1, 1, -1, -1], 3000.0, 1.0)
+    assert len(pickle.dumps(problem)) < 1e6
+    small = make_paper_problem(10, 50, 1e-2, 0)
+    result = solve(small, "newton")
+    again = pickle.loads(pickle.dumps(small))
+    np.testing.assert_array_equal(solve(again, "newton").W, result.W)
+
+
+def test_threads_may_share_a_problem():
+    rng = np.random.default_rng(0)
+    problem = MetricProblem.from_differences(rng.standard_normal((900, 70, 70)), rng.choice([-1.0, 1.0], 900), 5e3, 0.1)
+    alone = solve(problem, "newton")
+    with ThreadPoolExecutor(3) as pool:
+        results = list(pool.map(lambda _: solve(problem, "newton"), range(6)))
+    assert all(result.status is Status.SOLVED for result in results)
+    for result in results:
+        np.testing.assert_allclose(result.W, alone.W, rtol=1e-12, atol=1e-15)
+    assert problem.sums._kept_lower is None
 
 
 def test_conjugate_gradients_give_up_in_favour_of_a_matrix(monkeypatch):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from covmetric import Dykstra, MetricProblem, Status, make_paper_problem, solve
+from covmetric import Dykstra, MetricProblem, Newton, Status, make_paper_problem, solve, solve_path
 from covmetric.solvers import SOLVERS, Solver, _fastest
 from tests.problems import random_problem
 
@@ -408,3 +408,21 @@ def test_blas_threads_are_given_back(problem):
     before = [pool["num_threads"] for pool in threadpool_info()]
     solve(problem, "dykstra", random_state=0)
     assert [pool["num_threads"] for pool in threadpool_info()] == before
+
+
+class _Late(Newton):
+    """Ctrl-C comes while the last proof is made."""
+
+    def candidate(self, state):
+        signal.raise_signal(signal.SIGINT)
+        return super().candidate(state)
+
+
+def test_an_interrupt_during_the_last_proof_is_not_lost(problem):
+    with pytest.warns(ConvergenceWarning, match="INTERRUPTED"):
+        result = solve(problem, _Late())
+    assert result.status is Status.INTERRUPTED
+    assert result.certificate.solved
+    with pytest.warns(ConvergenceWarning, match="INTERRUPTED"):
+        results = solve_path(problem, [1.0, 0.5, 0.25], _Late())
+    assert [r.status for r in results] == [Status.INTERRUPTED]

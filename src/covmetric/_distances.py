@@ -35,6 +35,8 @@ def nearest_columns(squared: FloatArray, k: int) -> IntArray:
     """
     rows, count = squared.shape
     k = min(k, count)
+    if np.isnan(squared).any():
+        squared = np.where(np.isnan(squared), np.inf, squared)
     if count < 2 * k * _COLUMNS:
         bound = np.partition(squared, k - 1, axis=1)[:, k - 1]
     else:

@@ -8,6 +8,8 @@ import numpy as np
 
 from covmetric._validation import FloatArray
 
+_KEPT_BELOW = 256
+
 
 class HalfVectors:
     """Symmetric n x n matrices as vectors of p = n(n+1)/2 entries: the lower triangle, sqrt(2) off the diagonal.
@@ -56,7 +58,11 @@ class HalfVectors:
         return np.asarray(entries[..., self._back].reshape(*entries.shape[:-1], self.n, self.n))
 
 
-@functools.lru_cache(maxsize=16)
 def half_vectors_of(n: int) -> HalfVectors:
-    """The half vectors of one size, whose index arrays are worth keeping."""
+    """The half vectors of one size; those of small matrices are kept."""
+    return _kept(n) if n <= _KEPT_BELOW else HalfVectors(n)
+
+
+@functools.lru_cache(maxsize=16)
+def _kept(n: int) -> HalfVectors:
     return HalfVectors(n)

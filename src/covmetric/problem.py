@@ -51,8 +51,8 @@ class MetricProblem:
         -log det W + tr W - n + sum_k c_k d(xi_k)    subject to    y_k <A_k, W> <= y_k b_k xi_k
 
     with A_k = F_k F_k^T and F_k = Phi(X_i) - Phi(X_j) for the pair k = (i, j). <A_k, W> is a SQUARED distance, and the
-    bounds b_k are in the same units. Only the embedded examples and index pairs are held, not K matrices
-    (but for small problems, where up to 16 MB of them save time).
+    bounds b_k are in the same units. Only the embedded examples and index pairs are held, not K matrices (but for up to
+    16 MB of them, which save time, and during a solve by Newton as many as its `memory` allows).
 
     Parameters
     ----------

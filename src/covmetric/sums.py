@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import mmap
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from covmetric._validation import FloatArray, IntArray, read_only
-from covmetric.half_vectors import half_vectors_of
+from covmetric.half_vectors import HalfVectors, half_vectors_of
 from covmetric.slacks import Slack
 
 # Bytes of one chunk of differences: a few fit into the cache of a core, one is enough to keep BLAS busy, and the memory
@@ -62,28 +66,56 @@ class PairSums:
     def __init__(self, rows: FloatArray, pairs: IntArray) -> None:
         self.rows = rows
         self.pairs = pairs
-        self.half = half_vectors_of(rows.shape[2])
         self._kept: FloatArray | None = None
         self._kept_lower: FloatArray | None = None
         self._kept_norms: FloatArray | None = None
+        self._users = 0
+        self._lock = threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What cannot be made again from the rest."""
+        return {"rows": self.rows, "pairs": self.pairs}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(state["rows"], state["pairs"])  # type: ignore[misc]
+
+    @functools.cached_property
+    def half(self) -> HalfVectors:
+        """Symmetric n x n matrices as vectors."""
+        return half_vectors_of(self.rows.shape[2])
 
     def lower(self, most: float = _KEPT_BYTES) -> FloatArray | None:
         """The lower triangles of all the A_k = F_k F_k^T, shape (K, p), if they are known or take at most `most` bytes.
 
         A sum over the pairs is then 2 m times less work. None where the differences are vectors: they are shorter.
         """
-        m = self.rows.shape[1]
-        if self._kept_lower is None and m > 1 and 8.0 * len(self.pairs) * self.half.size <= most:
-            lower = _fetched((len(self.pairs), self.half.size))
-            for part, F in self._chunks(keep=False):
-                self.half.lower(np.matmul(np.swapaxes(F, 1, 2), F), out=lower[part])
-            self._kept_lower = read_only(lower)
-        return self._kept_lower
+        if self._kept_lower is not None:
+            return self._kept_lower
+        _, m, n = self.rows.shape
+        size = n * (n + 1) // 2
+        if m == 1 or 8.0 * len(self.pairs) * size > most:
+            return None
+        with self._lock:
+            if self._kept_lower is None:
+                lower = _fetched((len(self.pairs), size))
+                for part, F in self._chunks(keep=False):
+                    self.half.lower(np.matmul(np.swapaxes(F, 1, 2), F), out=lower[part])
+                self._kept_lower = read_only(lower)
+            return self._kept_lower
 
-    def release(self) -> None:
-        """Forget what takes much memory."""
-        if self._kept_lower is not None and self._kept_lower.nbytes > _KEPT_BYTES:
-            self._kept_lower = None
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """Within, what takes much memory is kept; the last who leaves forgets it."""
+        with self._lock:
+            self._users += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._users -= 1
+                lower = self._kept_lower
+                if self._users == 0 and lower is not None and lower.nbytes > _KEPT_BYTES:
+                    self._kept_lower = None
 
     def _chunks(self, indices: IntArray | None = None, *, keep: bool = True) -> Iterator[tuple[slice, FloatArray]]:
         """Consecutive parts of `indices` (None: all pairs), as slices, with their differences, shape (q, m, n).

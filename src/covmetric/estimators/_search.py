@@ -28,7 +28,6 @@ from covmetric.solvers import ONE_THREAD_BELOW, Status
 INTERRUPTED = "Ctrl-C"
 # Distances that are held at a time.
 _AT_ONCE = 2**22
-_OVERFLOW = "squared distances of the examples overflow: rescale X"
 
 #: Settings of a CovMetric.
 Candidate = dict[str, Any]
@@ -196,16 +195,18 @@ def _score(
         if rule != "neighbors":
             raise ValueError(f"cv='loo' goes with rule='neighbors', got rule={rule!r}")
         guesses = _leave_one_out(references, codes, split.groups, n_neighbors, n_classes)
-    elif rule == "neighbors" and train.shape[2] > 1 and len(train) * len(test) <= _AT_ONCE:
+    elif rule == "neighbors" and train.shape[2] > 1 and len(train) * len(test) <= _AT_ONCE and _ordinary(references):
         # As NeighborsRule does, without its proof that no neighbour was lost in the last digit, which takes as long:
         # distances of matrices do not tie; those of vectors of few digits do.
-        squared = cross_distances(metric.map(test), references)
-        if np.isinf(squared).any():
-            raise ValueError(_OVERFLOW)
-        guesses = _vote(squared, seen, n_neighbors, n_classes)
+        guesses = _vote(cross_distances(metric.map(test), references), seen, n_neighbors, n_classes)
     else:
         guesses = get_rule(rule, n_classes, n_neighbors).fit(references, seen).predict(metric.map(test))
     return float((guesses == codes[split.test]).mean())
+
+
+def _ordinary(vectors: FloatArray) -> bool:
+    """Whether squares of these numbers are far from over- and underflowing."""
+    return bool(1e-100 < np.abs(vectors).max() < 1e100)
 
 
 def _leave_one_out(vectors: FloatArray, codes: IntArray, groups: IntArray, k: int, n_classes: int) -> IntArray:
@@ -220,7 +221,7 @@ def _leave_one_out(vectors: FloatArray, codes: IntArray, groups: IntArray, k: in
 def _vote(squared: FloatArray, codes: IntArray, k: int, n_classes: int) -> IntArray:
     """The vote of the k nearest at a finite distance, for rows of squared distances from examples of these classes."""
     if np.isnan(squared).any():
-        raise ValueError(_OVERFLOW)
+        raise ValueError("squared distances of the examples overflow: rescale X")
     nearest = nearest_columns(squared, k)
     finite = np.isfinite(np.take_along_axis(squared, nearest, axis=1))
     return np.asarray(count_votes(codes[nearest], n_classes, finite).argmax(axis=1), dtype=np.int64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from covmetric._warning import warn
 from covmetric.problem import CertifiedPoint, MetricProblem
 from covmetric.solvers.base import Solver, StepFailed, StepStalled
 from covmetric.solvers.dykstra import Dykstra
-from covmetric.solvers.interrupt import deferred_interrupts
+from covmetric.solvers.interrupt import deferred_interrupts, interrupt_waits
 from covmetric.solvers.loop import Callback, run
 from covmetric.solvers.newton import Newton
 from covmetric.solvers.result import History, SolveResult, SolverState, Status
@@ -93,11 +94,10 @@ def solve(
     ValueError
         If an argument does not fit.
     """
-    try:
+    if not isinstance(problem, MetricProblem):
+        raise ValueError(f"problem must be a MetricProblem, got {type(problem).__name__}")
+    with problem.sums.in_use():
         return _solve(problem, solver, tol, max_iter, random_state, warm_start, callback)
-    finally:
-        if isinstance(problem, MetricProblem):
-            problem.sums.release()
 
 
 def _solve(
@@ -110,8 +110,6 @@ def _solve(
     callback: Callback | None,
 ) -> SolveResult:
     """`solve`, with what it keeps of the pairs left for the next."""
-    if not isinstance(problem, MetricProblem):
-        raise ValueError(f"problem must be a MetricProblem, got {type(problem).__name__}")
     chosen = _choose(solver, problem)
     check_tolerance(tol)
     limit = chosen.default_max_iter if max_iter is None else max_iter
@@ -132,6 +130,8 @@ def _solve(
             rng=generator(random_state),
             callback=callback,
         )
+        if interrupt_waits():  # it came too late to cut this solve short, but whoever has more to do should stop
+            result = replace(result, status=Status.INTERRUPTED)
         if result.status is not Status.SOLVED and not (tol == 0.0 and result.status is Status.MAX_ITER):
             _warn(result)
     return result
@@ -178,15 +178,13 @@ def solve_path(
     positive_vector("lambdas", values, len(values))
     results: dict[int, SolveResult] = {}
     last = None
-    try:
+    with problem.sums.in_use(), deferred_interrupts():
         for i in np.argsort(-values, kind="stable"):
             scaled = problem.changed(weights=problem.weights / values[i])
             last = _solve(scaled, solver, tol, max_iter, random_state, last, callback)
             results[int(i)] = last
             if last.status is Status.INTERRUPTED:
                 break
-    finally:
-        problem.sums.release()
     return [results[i] for i in sorted(results)]
 
 

@@ -19,6 +19,11 @@ def check_interrupt() -> None:
         raise KeyboardInterrupt
 
 
+def interrupt_waits() -> bool:
+    """Whether Ctrl-C waits, and nobody has stopped for it yet."""
+    return _pending
+
+
 @contextmanager
 def deferred_interrupts() -> Iterator[None]:
     """Within, a first Ctrl-C waits for `check_interrupt`; a second one raises at once, as usual.

@@ -9,7 +9,7 @@ from scipy.linalg import lapack
 from scipy.optimize import brentq
 
 from covmetric._validation import FloatArray, IntArray, is_number
-from covmetric.half_vectors import HalfVectors, half_vectors_of
+from covmetric.half_vectors import HalfVectors
 from covmetric.problem import CertifiedPoint, MetricProblem
 from covmetric.solvers.base import Solver, StepFailed, StepStalled, is_degenerate
 from covmetric.solvers.interrupt import check_interrupt
@@ -104,7 +104,7 @@ class Newton(Solver[NewtonState]):
         else:
             C, s = _multiple(problem, share=1.0)
             share = _first_share(problem, s)
-        half = half_vectors_of(problem.n)
+        half = problem.sums.half
         return NewtonState(C, s, np.inf, point.multipliers, -np.inf, half, share, *_lost_pairs(problem))
 
     def step(self, problem: MetricProblem, state: NewtonState) -> None:

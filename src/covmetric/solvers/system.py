@@ -162,10 +162,10 @@ class PairSystem(System):
 
 
 class IterativeSystem(System):
-    """Conjugate gradients: no matrix at all, and a sum over the pairs per iteration.
+    """Conjugate gradients: no matrix at all, and a sum over the pairs per iteration, with the A_k as they are.
 
-    They run in the coordinates of W, preconditioned by X -> W X W, which comes to the same as on the system itself, but
-    with the A_k as they are. They give up after `limit` iterations; what they have by then is a direction of descent.
+    They give up after `limit` iterations, or where rounding errors take over; what they have by then is a direction of
+    descent.
     """
 
     def __init__(self, terms: ActiveTerms, limit: int = _CG_MAX_STEPS) -> None:
@@ -192,33 +192,28 @@ class IterativeSystem(System):
 
     def solve(self, r: FloatArray) -> FloatArray:
         C, half = self._terms.C, self._terms.half
-        W = C @ C.T
-        first, _ = lapack.dtrtrs(C, half.unpack(r), lower=True, trans=1)
-        second, failed = lapack.dtrtrs(C, first.T, lower=True, trans=1)
-        if failed:
-            raise StepFailed
-        residual = 0.5 * (second + second.T)
-        # W^-1 D W^-1 goes along with the direction D: nothing has to be inverted.
-        direction, pulled = W @ residual @ W, residual
-        total = np.zeros_like(W)
+        residual = direction = half.unpack(r)
+        x = np.zeros_like(residual)
         norm2 = float(r @ r)
         # Inexact Newton: a share of the gradient that shrinks with it keeps the convergence superlinear.
         target = norm2 * min(_CG_SHARE**2, norm2)
         for _ in range(self._limit):
             if norm2 <= target:
                 break
-            image = pulled + self._stretched(direction)
-            step = norm2 / float(np.vdot(direction, image))
-            total += step * pulled
+            image = direction + C.T @ self._stretched(C @ direction @ C.T) @ C
+            curvature = float(np.vdot(direction, image))
+            if not curvature > 0.0:
+                self.gave_up = True
+                break
+            step = norm2 / curvature
+            x += step * direction
             residual = residual - step * image
-            steepest = W @ residual @ W
-            new = float(np.vdot(residual, steepest))
-            direction = steepest + new / norm2 * direction
-            pulled = residual + new / norm2 * pulled
+            new = float(np.vdot(residual, residual))
+            direction = residual + new / norm2 * direction
             norm2 = new
         else:
             self.gave_up = True
-        return half.pack(C.T @ total @ C)
+        return half.pack(x)
 
 
 def rates_along(sums: PairSums, E: FloatArray) -> FloatArray:
