@@ -18,9 +18,10 @@ from covmetric.solvers.base import StepFailed
 from covmetric.sums import PairSums, is_multiple_of_identity
 
 _BLOCK_BYTES = 2**26
-# Conjugate gradients: the residual that is good enough, as a share of the gradient; how many iterations that takes as a
-# rule, and at most; what an iteration costs beside its sums, in operations; and how much a core reads without waiting.
-_CG_SHARE = 0.05
+# Conjugate gradients: the residual that is good enough, as a share of the gradient, whose square is above the second
+# number; how many iterations that takes as a rule, and at most; what an iteration costs beside its sums, in operations;
+# and how much a core reads without waiting.
+_CG_SHARE, _CG_NEAR = 0.05, 1e-2
 _CG_USUAL_STEPS = 8
 _CG_MAX_STEPS = 1000
 _CG_OVERHEAD = 5e5
@@ -195,8 +196,8 @@ class IterativeSystem(System):
         residual = direction = half.unpack(r)
         x = np.zeros_like(residual)
         norm2 = float(r @ r)
-        # Inexact Newton: a share of the gradient that shrinks with it keeps the convergence superlinear.
-        target = norm2 * min(_CG_SHARE**2, norm2)
+        # Inexact Newton: far from the optimum a share of the gradient is good enough, near by one that shrinks with it.
+        target = norm2 * (_CG_SHARE**2 if norm2 > _CG_NEAR else norm2**2)
         for _ in range(self._limit):
             if norm2 <= target:
                 break
