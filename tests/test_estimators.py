@@ -38,6 +38,7 @@ CLASSIFIERS = [CovMetricClassifier(random_state=0), CovMetricClassifier(rule="me
 
 @parametrize_with_checks([*LEARNERS, *CLASSIFIERS, CovMetricClassifier(CovMetricCV(random_state=0))])
 def test_scikit_learns_checks_on_vectors(estimator, check):
+    """A check raises where it fails; `test_a_check_that_fails_is_noticed` sees to it that it can."""
     check(estimator)
 
 

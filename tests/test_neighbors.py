@@ -57,7 +57,7 @@ def twin(references, queries, k):
     return unit * distances, indices
 
 
-def agree(found, expected) -> None:
+def assert_agree(found, expected) -> None:
     distances, indices = found
     k = distances.shape[1]
     np.testing.assert_allclose(distances, expected[0][:, :k], rtol=1e-9, atol=0.0)
@@ -76,8 +76,8 @@ def test_as_the_literal_twin(name, kind, k):
     X = vectors(kind)
     references, queries = X[:260], X[260:]
     search = make(name).fit(references)
-    agree(search.nearest(queries, k), twin(references, queries, k))
-    agree(search.nearest(None, k), twin(references, None, k))
+    assert_agree(search.nearest(queries, k), twin(references, queries, k))
+    assert_agree(search.nearest(None, k), twin(references, None, k))
 
 
 @pytest.mark.parametrize("kind", ["duplicates", "grid", "constant"])
@@ -101,9 +101,9 @@ def test_every_search_returns_the_same_bits(name, kind):
 def test_all_of_them(name, count, q):
     X = vectors("random", count + 4, q)
     search = make(name).fit(X[:count])
-    agree(search.nearest(X[count:], count), twin(X[:count], X[count:], count))
+    assert_agree(search.nearest(X[count:], count), twin(X[:count], X[count:], count))
     if count > 1:
-        agree(search.nearest(None, count - 1), twin(X[:count], None, count - 1))
+        assert_agree(search.nearest(None, count - 1), twin(X[:count], None, count - 1))
 
 
 def test_no_queries(name):
@@ -129,8 +129,8 @@ def test_what_is_given_is_not_changed(name):
     found = search.nearest(Q, 3)
     np.testing.assert_array_equal(X, before[0])
     np.testing.assert_array_equal(Q, before[1])
-    agree(found, twin(X, Q, 3))
-    agree(search.nearest(np.asfortranarray(Q), 3), twin(X, Q, 3))
+    assert_agree(found, twin(X, Q, 3))
+    assert_agree(search.nearest(np.asfortranarray(Q), 3), twin(X, Q, 3))
 
 
 def test_the_fitted_vectors_are_a_copy(name):
@@ -166,8 +166,8 @@ def test_property(name, X, exponent, data):
     X = np.ldexp(X, exponent)
     k = data.draw(st.integers(1, len(X) - 1))
     search = make(name).fit(X)
-    agree(search.nearest(X, k), twin(X, X, k))
-    agree(search.nearest(None, k), twin(X, None, k))
+    assert_agree(search.nearest(X, k), twin(X, X, k))
+    assert_agree(search.nearest(None, k), twin(X, None, k))
 
 
 @given(
@@ -186,21 +186,21 @@ def test_property_of_many(name, seed, decay, offset, exponent, digits, k):
     with mock.patch("covmetric.neighbors.pruned._BRUTE", 1e9):
         search = make(name).fit(X[:200])
         found = search.nearest(X[200:], k)
-    agree(found, twin(X[:200], X[200:], k))
+    assert_agree(found, twin(X[:200], X[200:], k))
 
 
 class TestPruning:
     def test_few_distances_where_the_spectrum_decays(self):
         X = vectors("decaying", 3000, 100)
         search = PrunedSearch().fit(X[:2500])
-        agree(search.nearest(X[2500:2550], 3), twin(X[:2500], X[2500:2550], 3))
+        assert_agree(search.nearest(X[2500:2550], 3), twin(X[:2500], X[2500:2550], 3))
         assert search.n_directions_ > 0
         assert search.n_exact_ < 0.005 * 50 * 2500
 
     def test_brute_force_where_it_does_not(self):
         X = vectors("random", 2500, 100)
         search = PrunedSearch().fit(X[:2000])
-        agree(search.nearest(X[2000:2020], 3), twin(X[:2000], X[2000:2020], 3))
+        assert_agree(search.nearest(X[2000:2020], 3), twin(X[:2000], X[2000:2020], 3))
         assert search.n_directions_ == 0
         assert search.n_exact_ == 20 * 2000
 
@@ -212,7 +212,7 @@ class TestPruning:
         search = PrunedSearch().fit(X)
         assert search.n_directions_ > 0
         for queries in (away, np.vstack([X[:40], away, X[40:60]]) + 1e-3):
-            agree(search.nearest(queries, 3), twin(X, queries, 3))
+            assert_agree(search.nearest(queries, 3), twin(X, queries, 3))
             assert 40 * 2000 <= search.n_exact_ < len(queries) * 2000 + (len(queries) == 40)
 
     @pytest.mark.parametrize("kind", ["decaying", "random", "clustered", "constant"])
@@ -232,7 +232,7 @@ class TestPruning:
             d = np.sqrt(((search._scaled(X[300 + i]) - search._vectors) ** 2).sum(axis=1))
             allowed = search._limits(np.full(300, norms[i]), d, np.full(300, offsets[i]))
             assert (bounds[i] <= allowed).all()
-        agree(search.nearest(X[300:], 3), twin(X[:300], X[300:], 3))
+        assert_agree(search.nearest(X[300:], 3), twin(X[:300], X[300:], 3))
 
 
 class TestGetSearch:

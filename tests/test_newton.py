@@ -132,7 +132,7 @@ def test_gradient_and_hessian_are_those_of_the_objective(seed):
     forces = c[active] / b[active] * problem.slack.gradient(s[active])
     springs = c[active] / b[active] ** 2 * problem.slack.curvature(s[active])
     half = HalfVectors(problem.n)
-    system = PairSystem(ActiveTerms(problem, C, active, forces, springs, half))
+    system = PairSystem(ActiveTerms(problem, C, active, forces, springs))
     gradient = half.pack(C.T @ C - np.eye(problem.n)) + system.force
     D = rng.standard_normal((problem.n, problem.n))
     D += D.T
@@ -158,10 +158,13 @@ def test_the_three_systems_agree(seed):
     H = np.eye(half.size) + sum(h * np.outer(v, v) for h, v in zip(springs, vectors, strict=True))
     force = sum((f * v for f, v in zip(forces, vectors, strict=True)), np.zeros(half.size))
     for kind in (DenseSystem, PairSystem, IterativeSystem):
-        system = kind(ActiveTerms(problem, C, active, forces, springs, half))
+        system = kind(ActiveTerms(problem, C, active, forces, springs))
         np.testing.assert_allclose(system.force, force, rtol=1e-9, atol=1e-9)
-        loose = 0.101 if kind is IterativeSystem else 1e-7
-        np.testing.assert_allclose(H @ system.solve(r), r, atol=loose * np.linalg.norm(r))
+        # Conjugate gradients stop earlier far from the optimum, where the gradient is large.
+        for length, loose in ((0.05, 1e-2), (1.0, 0.0501)):
+            wanted = length / np.linalg.norm(r) * r
+            atol = length * (loose if kind is IterativeSystem else 1e-7)
+            np.testing.assert_allclose(np.linalg.norm(H @ system.solve(wanted) - wanted), 0.0, atol=atol)
 
 
 @pytest.mark.parametrize("slack", SLACKS)
@@ -174,13 +177,11 @@ def test_conjugate_gradients_reach_the_same_optimum(slack):
 
 
 def test_the_choice_of_the_system():
-    half = HalfVectors(10)
-
     def kind(n_active, memory=2**30):
         problem = make_paper_problem(10, 200, 1e-2, 0)
         active = np.arange(n_active)
         ones = np.ones(n_active)
-        return type(choose_system(ActiveTerms(problem, np.eye(10), active, ones, ones, half), memory))
+        return type(choose_system(ActiveTerms(problem, np.eye(10), active, ones, ones), memory))
 
     assert kind(5) is PairSystem
     assert kind(200) is DenseSystem

@@ -113,13 +113,13 @@ def embedded_once(phi: Any, X: npt.NDArray[Any], reg: float) -> Embedded | None:
     if embedding.learns:
         return None
     try:
-        with limited_threads(_threads_for(X)):
+        with limited_threads(threads_for(X)):
             return Embedded(embedding, embedding.fit_transform(X))
     except (ValueError, np.linalg.LinAlgError):
         return None
 
 
-def _threads_for(X: npt.NDArray[Any]) -> int | None:
+def threads_for(X: npt.NDArray[Any]) -> int | None:
     """Many small pieces of work: threads would wait for each other, and worse where others use the machine."""
     return 1 if X.shape[1] < ONE_THREAD_BELOW else None
 
@@ -142,7 +142,7 @@ def scores_of(
     """
     scores = np.full(len(candidates), np.nan)
     try:
-        with warnings.catch_warnings(), limited_threads(_threads_for(X)):
+        with warnings.catch_warnings(), limited_threads(threads_for(X)):
             warnings.simplefilter("ignore", UserWarning)
             warnings.simplefilter("ignore", ConvergenceWarning)  # a score needs no proof; the final solve warns
             if known is not None:

@@ -224,7 +224,10 @@ class CovMetricCV(SavedEstimator, MetricMixin):
         tasks = [(fold, indices) for fold in range(len(splits)) for indices in by_phi.values()]
         template = self._learner(self.search_tol)
         phis = {key: candidates[indices[0]]["phi"] for key, indices in by_phi.items()}
-        few = len(phis) * X.size * (32 if np.iscomplexobj(X) else 8) <= _SHARED_BYTES
+        bytes_each = (
+            8 * X.size * (4 if np.iscomplexobj(X) else 1)
+        )  # a Hermitian matrix becomes a real one of twice the size
+        few = len(phis) * bytes_each <= _SHARED_BYTES
         known = {key: embedded_once(phi, X, self.reg) if few else None for key, phi in phis.items()}
         work = (
             delayed(scores_of)(

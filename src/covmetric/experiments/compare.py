@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
 from sklearn.utils.multiclass import check_classification_targets
-from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
+from covmetric._threads import limited_threads
 from covmetric._validation import (
     IntArray,
     Matrices,
@@ -28,10 +28,10 @@ from covmetric._validation import (
 )
 from covmetric.estimators import CovMetricCV
 from covmetric.estimators._input import require_classes
-from covmetric.estimators._search import Split, splits_for
+from covmetric.estimators._search import Split, splits_for, threads_for
 from covmetric.experiments.comparison import ComparisonTable, FoldResult, MethodRow
 from covmetric.experiments.methods import Method, Training, available_methods
-from covmetric.solvers import ONE_THREAD_BELOW, Status
+from covmetric.solvers import Status
 
 
 def compare(
@@ -147,8 +147,11 @@ def run_fold(
             (one.train, one.test) for one in splits_for(CovMetricCV().cv, X[train], codes[train], within, _seed(seed))
         ]
 
-    threads = 1 if X.shape[1] < ONE_THREAD_BELOW else None
-    with TemporaryDirectory() as folder, warnings.catch_warnings(record=True) as caught, threadpool_limits(threads):
+    with (
+        TemporaryDirectory() as folder,
+        warnings.catch_warnings(record=True) as caught,
+        limited_threads(threads_for(X)),
+    ):
         warnings.simplefilter("always")
         try:
             classifier = method.make(Training(reg, seed, inner_folds, folder))

@@ -9,7 +9,6 @@ from scipy.linalg import lapack
 from scipy.optimize import brentq
 
 from covmetric._validation import FloatArray, IntArray, is_number
-from covmetric.half_vectors import HalfVectors
 from covmetric.problem import CertifiedPoint, MetricProblem
 from covmetric.solvers.base import Solver, StepFailed, StepStalled, is_degenerate
 from covmetric.solvers.interrupt import check_interrupt
@@ -42,7 +41,6 @@ class NewtonState:
     primal: float
     multipliers: FloatArray
     dual: float
-    half: HalfVectors
     share: float
     lost_multipliers: FloatArray
     lost_price: float
@@ -104,16 +102,15 @@ class Newton(Solver[NewtonState]):
         else:
             C, s = _multiple(problem, share=1.0)
             share = _first_share(problem, s)
-        half = problem.sums.half
-        return NewtonState(C, s, np.inf, point.multipliers, -np.inf, half, share, *_lost_pairs(problem))
+        return NewtonState(C, s, np.inf, point.multipliers, -np.inf, share, *_lost_pairs(problem))
 
     def step(self, problem: MetricProblem, state: NewtonState) -> None:
-        C, s, half, slack = state.C, state.s, state.half, problem.slack
+        C, s, half, slack = state.C, state.s, problem.sums.half, problem.slack
         weights = state.share * problem.weights
         active = np.flatnonzero((problem.similar * (s - 1.0) > 0.0) & (s > 0.0))
         sa, b, c = s[active], problem.bounds[active], weights[active]
         forces, springs = c / b * slack.gradient(sa), c / (b * b) * slack.curvature(sa)
-        system = choose_system(ActiveTerms(problem, C, active, forces, springs, half), self.memory, state.iterative)
+        system = choose_system(ActiveTerms(problem, C, active, forces, springs), self.memory, state.iterative)
         gradient = half.pack(C.T @ C - half.identity) + system.force
         x = -system.solve(gradient)
         state.iterative = state.iterative and not system.gave_up
@@ -166,7 +163,7 @@ class Newton(Solver[NewtonState]):
         Along W + t dW a small eigenvalue at most doubles or so; along W^-1 - t W^-1 dW W^-1 it can grow at once to any
         size. An eigenvalue that no pair holds down gets where it belongs in a single step.
         """
-        root, failed = lapack.dpotrf(state.half.identity - Delta, lower=True, clean=True)
+        root, failed = lapack.dpotrf(problem.sums.half.identity - Delta, lower=True, clean=True)
         if failed:
             return primal
         inner, _ = lapack.dtrtrs(root, C.T, lower=True)
@@ -223,7 +220,7 @@ class Newton(Solver[NewtonState]):
         if look.spectrum[-1] < 1.0:
             candidates.append((float(np.log1p(-look.spectrum).sum()), look.forces + look.changes))
         if look.spectrum[-1] > _LONG:  # far from the optimum, where the linearisation is not yet the better one
-            root, failed = lapack.dpotrf(state.half.identity + state.half.unpack(look.gradient))
+            root, failed = lapack.dpotrf(problem.sums.half.identity + problem.sums.half.unpack(look.gradient))
             candidates.append((-np.inf if failed else 2.0 * float(np.log(root.diagonal()).sum()), look.forces))
         for stretch, pull in candidates:
             raw = state.lost_multipliers.copy()

@@ -54,7 +54,11 @@ class ActiveTerms:
     active: IntArray
     forces: FloatArray
     springs: FloatArray
-    half: HalfVectors
+
+    @property
+    def half(self) -> HalfVectors:
+        """Symmetric n x n matrices as vectors."""
+        return self.problem.sums.half
 
     def all_half_vectors(self) -> FloatArray:
         """The half vectors of all B_k = C^T A_k C, shape (a, p)."""
