@@ -253,7 +253,7 @@ def choose_system(terms: ActiveTerms, memory: float, iterative: bool = True) -> 
     # Products with a vector are slower, and slower still beyond the cache.
     anew, kept = 8.0 * n * n * m * a, (10.0 if 8.0 * K * p <= _CACHE_BYTES else 20.0) * K * p
     keep = m > 1 and 8.0 * K * p <= memory and kept < anew
-    iteration = _CG_OVERHEAD + min(kept if keep else anew, anew) + 12.0 * n**3
+    iteration = _CG_OVERHEAD + (kept if keep else anew) + 12.0 * n**3
     if direct:
         cheapest = min(direct, key=lambda kind: direct[kind])
         limit = direct[cheapest] / iteration
