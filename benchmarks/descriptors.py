@@ -55,7 +55,7 @@ def beside_numpy(numbers=(1, 43, 112), side: int = 640, rounds: int = ROUNDS) ->
     for number in numbers:
         image, name = texture(number)
         image = image[:side, :side]
-        features, boxes = pixel_features(image, "grey"), GridPatches(32, 4).of(image.shape, 0)
+        features, boxes = pixel_features(image, "grey"), GridPatches(32, 4).select(image.shape, 0)
         seconds = best_of(
             rounds,
             features=lambda image=image: pixel_features(image, "grey"),
@@ -122,7 +122,7 @@ def crossover(cases=CASES, rounds: int = ROUNDS) -> None:
     print(f"{'image':>6} {'patch':>6} {'boxes':>6} {'d':>3} {'integral':>17} {'one by one':>17}  chosen")
     for side, patch, regions, d in cases:
         features = np.random.default_rng(0).standard_normal((d, side, side))
-        boxes = regions.for_images(1)[0].of((side, side), 0)
+        boxes = regions.for_images(1)[0].select((side, side), 0)
         predicted = [1e-6 * cost for cost in predicted_costs(features.shape, boxes)]
         seconds = best_of(
             rounds,

@@ -22,16 +22,16 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from covmetric import Dykstra, MetricProblem, make_paper_problem
-from covmetric.solvers import _kernels
+from covmetric.solvers import compiled
 from tests import naive
 
 SIZES = (5, 9, 22, 50, 100, 200)
 ROUNDS = 7
 
-_I, _D = _kernels._I, _kernels._D
-_dsymm, _dgemm, _dsyrk, _dtrsm = _kernels._dsymm, _kernels._dgemm, _kernels._dsyrk, _kernels._dtrsm
-_dsytrd, _dpotrf = _kernels._dsytrd, _kernels._dpotrf
-_dsterf = _kernels._external("cython_lapack", "dsterf", _I, _D, _D, _I)
+_I, _D = compiled._I, compiled._D
+_dsymm, _dgemm, _dsyrk, _dtrsm = compiled._dsymm, compiled._dgemm, compiled._dsyrk, compiled._dtrsm
+_dsytrd, _dpotrf = compiled._dsytrd, compiled._dpotrf
+_dsterf = compiled._external("cython_lapack", "dsterf", _I, _D, _D, _I)
 
 
 @numba.njit
@@ -94,7 +94,7 @@ def row(n: int) -> tuple[float, float, float]:
     K = 200 if n <= 22 else 40
     few = min(K, 40) if n <= 100 else 8
     problem = active_problem(n, K)
-    slack = _kernels.compile_slack(problem.slack)
+    slack = compiled.compile_slack(problem.slack)
     order, rng = np.arange(K), np.random.default_rng(0)
     spd, F = np.eye(n), rng.uniform(-0.5, 0.5, (n, n))
     unavoidable(spd, F, 1)
@@ -105,7 +105,7 @@ def row(n: int) -> tuple[float, float, float]:
         best[0] = min(best[0], timed(literal.epoch, order[:few]) / few)
         W, alpha, counts = np.eye(n), np.zeros(K), np.zeros(2, np.int64)
         seconds = timed(
-            _kernels.sweep, W, alpha, problem.sums.rows, problem.pairs, problem.similar, problem.bounds,
+            compiled.sweep, W, alpha, problem.sums.rows, problem.pairs, problem.similar, problem.bounds,
             problem.weights, order, *slack.addresses, counts,
         )  # fmt: skip
         if counts[1]:
@@ -156,14 +156,14 @@ def threads_table() -> None:
     print(f"{'n':>5} {'1 thread':>10} {'all':>10}   {'1 thread':>10} {'all':>10}")
     for n in (100, 200, 300, 400):
         problem = active_problem(n, 20)
-        slack = _kernels.compile_slack(problem.slack)
+        slack = compiled.compile_slack(problem.slack)
         best = np.full((2, 2), np.inf)
         for _ in range(5):
             for t, limit in enumerate((1, None)):
                 with threadpool_limits(limit, user_api="blas"):
                     W, alpha, counts = np.eye(n), np.zeros(20), np.zeros(2, np.int64)
                     seconds = timed(
-                        _kernels.sweep, W, alpha, problem.sums.rows, problem.pairs, problem.similar, problem.bounds,
+                        compiled.sweep, W, alpha, problem.sums.rows, problem.pairs, problem.similar, problem.bounds,
                         problem.weights, np.arange(10), *slack.addresses, counts,
                     )  # fmt: skip
                     best[0, t] = min(best[0, t], seconds)

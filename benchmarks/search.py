@@ -67,8 +67,9 @@ def problem_of(learner: CovMetric, X, y):
     """The problem that a learner solves; None where it learns nothing."""
     if learner.lam == np.inf:
         return None
-    known, _ = learner._fit(X, y)
-    return known.problem(known.constraints, learner.lam)
+    classes, codes = np.unique(y, return_inverse=True)
+    fitted, _ = learner._learn(X, classes, codes)
+    return fitted.problem(fitted.constraints, learner.lam)
 
 
 def literal_cell(seconds: list[float]) -> str:

@@ -102,7 +102,7 @@ def lbfgs_seconds(problem, optimum: float, tol: float = 1e-6) -> float:
 
 def fresh(problem):
     """A copy that has kept nothing from earlier solves."""
-    return problem.changed(keep=np.arange(problem.n_pairs))
+    return problem.replace(keep=np.arange(problem.n_pairs))
 
 
 def cvxpy_seconds(problem, solver: str) -> float:
@@ -240,14 +240,14 @@ def warm() -> None:
     print(f"{'cold':>24}: {cold.n_iter:>2} steps {1e3 * cold.seconds:>7.1f} ms")
     for added in (1, 50, 500):
         kept = np.arange(5000 - added)
-        before = solve(whole.changed(keep=kept, weights=whole.weights[0]), "newton", tol=1e-9)
+        before = solve(whole.replace(keep=kept, weights=whole.weights[0]), "newton", tol=1e-9)
         again = min(
-            (solve(whole, "newton", tol=1e-9, warm_start=before.carried(added=added)) for _ in range(3)),
+            (solve(whole, "newton", tol=1e-9, warm_start=before.warm_start(added=added)) for _ in range(3)),
             key=lambda r: r.seconds,
         )
         print(f"{f'{added} pairs added':>24}: {again.n_iter:>2} steps {1e3 * again.seconds:>7.1f} ms")
     for factor in (1.001, 1.05):
-        moved = whole.changed(bounds=factor * whole.bounds)
+        moved = whole.replace(bounds=factor * whole.bounds)
         again = min((solve(moved, "newton", tol=1e-9, warm_start=cold) for _ in range(3)), key=lambda r: r.seconds)
         print(f"{f'bounds times {factor}':>24}: {again.n_iter:>2} steps {1e3 * again.seconds:>7.1f} ms")
 

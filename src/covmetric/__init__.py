@@ -9,21 +9,19 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from covmetric.certificate import Certificate
     from covmetric.constraints import AbsoluteBounds, NeighborPairs, QuantileBounds, RandomPairs
-    from covmetric.datasets import make_paper_problem
     from covmetric.embeddings import get_embedding
     from covmetric.estimators import PAPER_SETTINGS, CovMetric, CovMetricClassifier, CovMetricCV, CovMetricPairs
     from covmetric.metric import LearnedMetric
-    from covmetric.model_file import SKOPS_TRUSTED, load_model, save_model
-    from covmetric.problem import MetricProblem
+    from covmetric.models import SKOPS_TRUSTED, load_model, save_model
+    from covmetric.problem import Certificate, MetricProblem, make_paper_problem
     from covmetric.solvers import Dykstra, History, Newton, SolveResult, SolverState, Status, solve, solve_path
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "AbsoluteBounds": "constraints",
-    "Certificate": "certificate",
+    "Certificate": "problem",
     "CovMetric": "estimators",
     "CovMetricCV": "estimators",
     "CovMetricClassifier": "estimators",
@@ -37,14 +35,14 @@ _HOMES = {
     "PAPER_SETTINGS": "estimators",
     "QuantileBounds": "constraints",
     "RandomPairs": "constraints",
-    "SKOPS_TRUSTED": "model_file",
+    "SKOPS_TRUSTED": "models",
     "SolveResult": "solvers",
     "SolverState": "solvers",
     "Status": "solvers",
     "get_embedding": "embeddings",
-    "load_model": "model_file",
-    "make_paper_problem": "datasets",
-    "save_model": "model_file",
+    "load_model": "models",
+    "make_paper_problem": "problem",
+    "save_model": "models",
     "solve": "solvers",
     "solve_path": "solvers",
 }

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sklearn.utils import Bunch
 
-    from covmetric.experiments.comparison import ComparisonTable
+    from covmetric.experiments.fold_results import ComparisonTable
 
 _CONTENT = (
     "an .npz file with X, matrices (l, n, n) or series (l, channels, times), y and perhaps groups (or X_train, "

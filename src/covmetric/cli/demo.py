@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from covmetric.cli._arguments import check_picture, number_from
+from covmetric.cli.arguments import check_picture, number_from
 from covmetric.experiments.gestures import FIXED, LEARNED, GestureTable, gestures
 
 
@@ -61,7 +61,7 @@ def print_table(table: GestureTable) -> None:
     heads = "".join(f"{'person ' + person:>12}" for person in table.people)
     print(f"{'':>14} {'':<16}{heads}{'mean':>8}{'learning':>10}{'predicting':>12}")
     for kind, method in table.methods():
-        rows = table.of(kind, method)
+        rows = table.rows_for(kind, method)
         cells = "".join(f"{100 * row.accuracy:>12.1f}" for row in rows)
         fit, predict = (float(np.mean([getattr(r, f"{what}_seconds") for r in rows])) for what in ("fit", "predict"))
         print(f"{kind:>14} {method:<16}{cells}{100 * table.mean(kind, method):>8.1f}{fit:>10.3f}{predict:>12.3f}")
@@ -77,7 +77,7 @@ def draw(table: GestureTable, path: Path) -> Path:
     X, y = table.test[person]
     figure, axes = new_figure(13, 4.2, 3, width_ratios=[1.5, 1, 1])
     methods = table.methods()
-    values = [[row.accuracy for row in table.of(*method)] for method in methods]
+    values = [[row.accuracy for row in table.rows_for(*method)] for method in methods]
     plot_accuracies(axes[0], [name for _, name in methods], values, [kind for kind, _ in methods], "one person each")
     fixed = CovMetric("log", lam=np.inf).fit(X, y).metric_
     plot_embedding(axes[1], fixed, X, y, f"W = I, log: the test windows of {person}")

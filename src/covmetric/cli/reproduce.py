@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from covmetric.cli._arguments import number_from
+from covmetric.cli.arguments import number_from
 from covmetric.experiments import pages
 
 if TYPE_CHECKING:

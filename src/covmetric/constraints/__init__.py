@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from covmetric._registry import resolve
+from covmetric._utils.registry import resolve
 from covmetric.constraints.base import LabelledPairs, PairSelection
 from covmetric.constraints.bounds import BOUNDS, AbsoluteBounds, Bounds, QuantileBounds, get_bounds
 from covmetric.constraints.constraints import Constraints, bounded, check_scale, constrain, squared_distances
 from covmetric.constraints.neighbors import NeighborPairs
 from covmetric.constraints.random import RandomPairs
+from covmetric.model_file import register_components
 
 PAIRS: dict[str, type[PairSelection]] = {
     "random": RandomPairs,
     "neighbors": NeighborPairs,
 }
+register_components(PAIRS.values())
+register_components(BOUNDS.values())
 
 __all__ = [
     "BOUNDS",

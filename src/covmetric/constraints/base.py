@@ -8,7 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from covmetric._validation import FloatArray, IntArray, is_count
+from covmetric._utils.validation import FloatArray, IntArray, is_count
+from covmetric._utils.warning import warn
 
 
 @dataclass(frozen=True)
@@ -27,12 +28,28 @@ class LabelledPairs:
     similar: FloatArray
 
     @classmethod
-    def of(cls, pairs: IntArray, codes: IntArray) -> LabelledPairs:
+    def from_codes(cls, pairs: IntArray, codes: IntArray) -> LabelledPairs:
         """The distinct pairs among these, in ascending order, labelled by the classes of their examples."""
         # One number per pair: unique rows take ten times as long.
         smaller, larger = np.sort(pairs, axis=1).T
         ordered = np.stack(np.divmod(np.unique(smaller * len(codes) + larger), len(codes)), axis=1)
         return cls(ordered, np.where(codes[ordered[:, 0]] == codes[ordered[:, 1]], 1.0, -1.0))
+
+    @classmethod
+    def of(cls, pairs: IntArray, codes: IntArray) -> LabelledPairs:
+        """Deprecated alias of `from_codes`.
+
+        Parameters
+        ----------
+        pairs, codes : arrays of int
+            As in `from_codes`.
+
+        Returns
+        -------
+        LabelledPairs
+        """
+        warn("LabelledPairs.of is deprecated, use LabelledPairs.from_codes", FutureWarning)
+        return cls.from_codes(pairs, codes)
 
 
 class PairSelection(ABC):

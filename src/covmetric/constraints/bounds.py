@@ -7,8 +7,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from covmetric._registry import resolve
-from covmetric._validation import FloatArray, is_number
+from covmetric._utils.registry import resolve
+from covmetric._utils.validation import FloatArray, is_number
+from covmetric._utils.warning import warn
 
 
 class Bounds(ABC):
@@ -17,8 +18,23 @@ class Bounds(ABC):
     name: ClassVar[str]
 
     @abstractmethod
-    def of(self, squared: FloatArray) -> tuple[float, float]:
+    def limits(self, squared: FloatArray) -> tuple[float, float]:
         """The two bounds, given the squared distances of the pairs, shape (K,)."""
+
+    def of(self, squared: FloatArray) -> tuple[float, float]:
+        """Deprecated alias of `limits`.
+
+        Parameters
+        ----------
+        squared : array of shape (K,)
+            As in `limits`.
+
+        Returns
+        -------
+        (float, float)
+        """
+        warn("Bounds.of is deprecated, use Bounds.limits", FutureWarning)
+        return self.limits(squared)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in vars(self).items())})"
@@ -33,7 +49,7 @@ class AbsoluteBounds(Bounds):
         self.near = near
         self.far = far
 
-    def of(self, squared: FloatArray) -> tuple[float, float]:  # noqa: ARG002
+    def limits(self, squared: FloatArray) -> tuple[float, float]:  # noqa: ARG002
         for name, value in (("near", self.near), ("far", self.far)):
             if not (is_number(value) and value > 0):
                 raise ValueError(f"bounds: {name} must be a positive number, got {value!r}")
@@ -49,7 +65,7 @@ class QuantileBounds(Bounds):
         self.near = near
         self.far = far
 
-    def of(self, squared: FloatArray) -> tuple[float, float]:
+    def limits(self, squared: FloatArray) -> tuple[float, float]:
         for name, value in (("near", self.near), ("far", self.far)):
             if not (is_number(value) and 0 <= value <= 1):
                 raise ValueError(f"bounds: the quantile {name} must be a number from 0 to 1, got {value!r}")

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from covmetric._validation import FloatArray, IntArray, is_number
-from covmetric._warning import warn
+from covmetric._utils import distances
+from covmetric._utils.validation import FloatArray, IntArray, is_number
+from covmetric._utils.warning import warn
 from covmetric.constraints.base import LabelledPairs, PairSelection
 from covmetric.constraints.bounds import Bounds
-
-_CHUNK_BYTES = 2**19
+from covmetric.model_file import register_record
 
 
 @dataclass(frozen=True)
@@ -85,15 +85,16 @@ def bounded(
         squared = squared_distances(embedded, chosen.pairs)
     if not np.isfinite(squared).all() or (squared.max(initial=0.0) < 1e-290 and _differ(embedded, chosen.pairs)):
         raise ValueError("squared distances of the embedded examples overflow or vanish: rescale X")
-    lost = (squared == 0.0) & (chosen.similar < 0.0)
-    if lost.any():
-        k = int(np.flatnonzero(lost)[0])
+    coincident = (squared == 0.0) & (chosen.similar < 0.0)
+    kept = ~coincident
+    if coincident.any():
+        k = int(np.flatnonzero(coincident)[0])
         i, j = chosen.pairs[k]
         warn(
-            f"{int(lost.sum())} of {len(lost)} pairs were left out: dissimilar, but their examples are equal, as "
+            f"{int(coincident.sum())} of {len(kept)} pairs were left out: dissimilar, but their examples are equal, as "
             + origin.format(i=i, j=j, k=k)
         )
-    pairs, similar, squared, weights = chosen.pairs[~lost], chosen.similar[~lost], squared[~lost], weights[~lost]
+    pairs, similar, squared, weights = chosen.pairs[kept], chosen.similar[kept], squared[kept], weights[kept]
     if not (squared > 0.0).any():
         raise ValueError(
             "no pair of distinct examples was found to learn from: the embedded examples of all pairs are equal"
@@ -101,19 +102,26 @@ def bounded(
             else "no pairs were found to learn from: every class has one example, or all examples are equal"
         )
     unit = _unit(scale, squared)
-    near, far = bounds.of(squared / unit)
+    near, far = bounds.limits(squared / unit)
     return Constraints(pairs, similar, np.where(similar > 0.0, near, far), unit, (near, far), weights / weights.sum())
 
 
 def squared_distances(embedded: FloatArray, pairs: IntArray) -> FloatArray:
-    """||Phi(X_i) - Phi(X_j)||^2 of index pairs, shape (K,)."""
-    result = np.empty(len(pairs))
-    size = max(1, _CHUNK_BYTES * len(embedded) // embedded.nbytes)
-    for start in range(0, len(pairs), size):
-        i, j = pairs[start : start + size].T
-        difference = (embedded[i] - embedded[j]).reshape(len(i), -1)
-        result[start : start + size] = np.einsum("kq,kq->k", difference, difference)
-    return result
+    """Return ||Phi(X_i) - Phi(X_j)||^2 of index pairs.
+
+    Parameters
+    ----------
+    embedded : array of shape (l, n, m)
+        The embedded examples.
+    pairs : array of int, shape (K, 2)
+        Indices into `embedded`.
+
+    Returns
+    -------
+    array of shape (K,)
+    """
+    vectors = embedded.reshape(len(embedded), -1)
+    return distances.squared_distances(vectors, vectors, *pairs.T)
 
 
 def _differ(embedded: FloatArray, pairs: IntArray) -> bool:
@@ -135,3 +143,6 @@ def check_scale(scale: Any) -> None:
     named = scale is None or (isinstance(scale, str) and scale == "median")
     if not (named or (is_number(scale) and scale > 0)):
         raise ValueError(f"scale must be 'median', None or a positive number, got {scale!r}")
+
+
+register_record(Constraints)

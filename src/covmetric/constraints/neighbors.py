@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from covmetric._distances import distance_blocks, nearest_columns
-from covmetric._validation import FloatArray, IntArray, is_count
+from covmetric._utils.distances import distance_blocks, nearest_columns
+from covmetric._utils.validation import FloatArray, IntArray, is_count
 from covmetric.constraints.base import LabelledPairs, PairSelection
 
 
@@ -60,7 +60,7 @@ class NeighborPairs(PairSelection):
                     chosen.append(_nearest(squared[within], mine, own, k))
                     squared[within] = np.inf
             chosen.append(_nearest(squared, rows, np.arange(len(codes)), k))
-        return LabelledPairs.of(np.concatenate(chosen), codes)
+        return LabelledPairs.from_codes(np.concatenate(chosen), codes)
 
 
 def _nearest(squared: FloatArray, rows: IntArray, columns: IntArray, k: int) -> IntArray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from covmetric._validation import FloatArray, IntArray, is_number
+from covmetric._utils.validation import FloatArray, IntArray, is_number
 from covmetric.constraints.base import LabelledPairs, PairSelection
 
 
@@ -48,21 +48,21 @@ class RandomPairs(PairSelection):
         old: int = 0,
     ) -> LabelledPairs:
         per_class, count, classes = self.check(), len(codes), int(codes.max()) + 1
-        fresh, known = np.arange(old, count), np.arange(old)
+        new, earlier = np.arange(old, count), np.arange(old)
         if self.balance is None:
-            wanted = _part(per_class * classes, len(fresh), count)
-            return LabelledPairs.of(_draw_among(fresh, known, wanted, rng), codes)
+            wanted = _part(per_class * classes, len(new), count)
+            return LabelledPairs.from_codes(_draw_among(new, earlier, wanted, rng), codes)
         near = round(self.balance * per_class)
         chosen: list[IntArray] = []
         taken = np.empty(0, dtype=np.int64)
         for c in range(classes):
-            mine, others = fresh[codes[fresh] == c], np.flatnonzero(codes != c)
+            mine, others = new[codes[new] == c], np.flatnonzero(codes != c)
             members = int((codes == c).sum())
-            chosen.append(_draw_among(mine, known[codes[known] == c], _part(near, len(mine), members), rng))
+            chosen.append(_draw_among(mine, earlier[codes[earlier] == c], _part(near, len(mine), members), rng))
             across = _draw_across(mine, others, _part(per_class - near, len(mine), members), taken, rng)
             taken = np.concatenate([taken, _keys(across)])
             chosen.append(across)
-        return LabelledPairs.of(np.concatenate(chosen), codes)
+        return LabelledPairs.from_codes(np.concatenate(chosen), codes)
 
 
 def _draw(rng: np.random.Generator, population: int, count: int) -> IntArray:
@@ -72,14 +72,14 @@ def _draw(rng: np.random.Generator, population: int, count: int) -> IntArray:
     return np.asarray(rng.choice(population, count, replace=False), dtype=np.int64)
 
 
-def _draw_among(fresh: IntArray, known: IntArray, count: int, rng: np.random.Generator) -> IntArray:
-    """`count` distinct pairs (or all) of two fresh ones, or of a fresh one with a known one."""
-    grid = len(fresh) * len(known)
-    ranks = _draw(rng, grid + len(fresh) * (len(fresh) - 1) // 2, count)
+def _draw_among(new: IntArray, earlier: IntArray, count: int, rng: np.random.Generator) -> IntArray:
+    """`count` distinct pairs (or all) of two new examples, or of a new and an earlier one."""
+    grid = len(new) * len(earlier)
+    ranks = _draw(rng, grid + len(new) * (len(new) - 1) // 2, count)
     mixed, both = ranks[ranks < grid], ranks[ranks >= grid] - grid
-    pairs = fresh[_unordered(both)]
+    pairs = new[_unordered(both)]
     if len(mixed):
-        pairs = np.concatenate([pairs, np.stack([fresh[mixed // len(known)], known[mixed % len(known)]], axis=1)])
+        pairs = np.concatenate([pairs, np.stack([new[mixed // len(earlier)], earlier[mixed % len(earlier)]], axis=1)])
     return np.asarray(pairs)
 
 
@@ -106,6 +106,6 @@ def _unordered(ranks: IntArray) -> IntArray:
     return np.stack([ranks - j * (j - 1) // 2, j], axis=1)
 
 
-def _part(budget: int, fresh: int, everyone: int) -> int:
+def _part(budget: int, new: int, everyone: int) -> int:
     """The share of a budget that is due to the new ones among all."""
-    return -(-budget * fresh // everyone) if everyone else 0
+    return -(-budget * new // everyone) if everyone else 0

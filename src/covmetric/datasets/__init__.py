@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from covmetric.datasets.emg import load_emg
     from covmetric.datasets.eth80 import load_eth80, load_eth80_sets
     from covmetric.datasets.image_folder import load_image_folder
-    from covmetric.datasets.paper import make_paper_problem
     from covmetric.datasets.series import load_series, load_ssvep
     from covmetric.datasets.simulated import make_spd_classes, make_textures
 
@@ -22,7 +21,6 @@ _HOMES = {
     "load_image_folder": "image_folder",
     "load_series": "series",
     "load_ssvep": "series",
-    "make_paper_problem": "paper",
     "make_spd_classes": "simulated",
     "make_textures": "simulated",
 }
@@ -35,7 +33,6 @@ __all__ = [
     "load_image_folder",
     "load_series",
     "load_ssvep",
-    "make_paper_problem",
     "make_spd_classes",
     "make_textures",
 ]

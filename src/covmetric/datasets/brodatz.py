@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-from covmetric._validation import check_counts, generator
+from covmetric._utils.validation import check_counts, generator
 from covmetric.datasets.folders import find_folder
 from covmetric.descriptors import Boxes, ImageCovariances, read_image
 

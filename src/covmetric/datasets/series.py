@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils import Bunch
 
-from covmetric._validation import FloatArray
+from covmetric._utils.validation import FloatArray
 from covmetric.datasets.folders import find_folder
 from covmetric.descriptors import SeriesCovariances
 

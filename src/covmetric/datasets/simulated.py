@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.utils import Bunch
 
-from covmetric._validation import check_counts, generator, is_number
+from covmetric._utils.validation import check_counts, generator, is_number
 
 
 def make_spd_classes(

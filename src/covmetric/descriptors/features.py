@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.ndimage import correlate1d
 
-from covmetric._validation import FloatArray, first
+from covmetric._utils.validation import FloatArray, first_index
 
 #: The weights of R, G and B in the intensity: the luma of ITU-R BT.601, which Pillow and OpenCV take as well.
 LUMA = (0.299, 0.587, 0.114)
@@ -189,7 +189,7 @@ def check_image(image: Any) -> FloatArray:
         raise ValueError(f"the image has no pixels: its shape is {array.shape}")
     pixels: FloatArray = np.ascontiguousarray(array, dtype=np.float64)
     if not np.isfinite(pixels).all():
-        where = first(~np.isfinite(pixels))
+        where = first_index(~np.isfinite(pixels))
         raise ValueError(f"the image{where} is {pixels[tuple(where)]}: NaN and infinity are not allowed")
     return pixels
 
@@ -204,7 +204,7 @@ def _own(feature: OwnFeature, name: str, pixels: FloatArray) -> FloatArray:
             f"feature {name!r} must return real numbers of shape {pixels.shape[:2]}, got {plane.dtype} of {plane.shape}"
         )
     if not np.isfinite(plane).all():
-        where = first(~np.isfinite(plane))
+        where = first_index(~np.isfinite(plane))
         raise ValueError(f"feature {name!r} is {plane[tuple(where)]} at pixel {where}")
     return plane
 

@@ -10,7 +10,7 @@ import numpy as np
 from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from covmetric._validation import FloatArray, check_counts, is_number
+from covmetric._utils.validation import FloatArray, check_counts, is_number
 from covmetric.descriptors.features import pixel_features
 from covmetric.descriptors.reading import read_image
 

@@ -13,16 +13,15 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Bunch
 from tqdm import tqdm
 
-from covmetric._threads import limited_threads
-from covmetric._validation import FloatArray, IntArray
-from covmetric._warning import warn
+from covmetric._utils.threads import limited_threads
+from covmetric._utils.tuning import IMAGES_PER_JOB
+from covmetric._utils.validation import FloatArray, IntArray
+from covmetric._utils.warning import warn
 from covmetric.descriptors.features import Features, OwnFeature, feature_list, feature_names, pixel_features
 from covmetric.descriptors.integral import box_covariances
 from covmetric.descriptors.reading import UnreadableImage, read_image, read_image_and_mask
 from covmetric.descriptors.regions import Regions, get_regions
 
-# Images that a job describes at a time.
-_BATCH = 8
 # The largest block, but for its header, that teaches glibc's malloc to keep freed blocks up to its size.
 _KEPT_BYTES = 31 * 2**20
 
@@ -173,10 +172,10 @@ class ImageCovariances(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
 
         def batches() -> Iterator[Any]:
-            for start in range(0, len(jobs), _BATCH):
+            for start in range(0, len(jobs), IMAGES_PER_JOB):
                 if failures and self.errors == "raise":
                     return
-                yield delayed(_describe_batch)(jobs[start : start + _BATCH], features, single)
+                yield delayed(_describe_batch)(jobs[start : start + IMAGES_PER_JOB], features, single)
 
         # Measured with two jobs: processes for files (1.5 to 1.8 times as fast as one, threads 0.9 to 1.4), threads for
         # arrays, which then need not be copied (1.0 to 1.5 times, processes 0.7 to 1.2).
@@ -226,7 +225,7 @@ def _describe_one(job: _Job, features: list[str | OwnFeature], single: bool) -> 
             pixels, mask = read_image_and_mask(job.source)
         else:
             pixels, mask = read_image(job.source), job.mask
-        boxes = job.regions.of((pixels.shape[0], pixels.shape[1]), job.index)
+        boxes = job.regions.select((pixels.shape[0], pixels.shape[1]), job.index)
     except (ValueError, OSError) as error:
         return _Failure(job.index, _named(error, job))
     if single and len(boxes) != 1:

@@ -9,7 +9,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from covmetric._validation import FloatArray, IntArray, first
+from covmetric._utils.tuning import (
+    DIRECT_BOX,
+    DIRECT_PRODUCT,
+    DIRECT_VALUE,
+    INTEGRAL_BOX,
+    INTEGRAL_CELL,
+    INTEGRAL_EVEN_PIXEL,
+    INTEGRAL_PIXEL,
+    INTEGRAL_PLANE,
+    INTEGRAL_TEST,
+)
+from covmetric._utils.validation import FloatArray, IntArray, first_index
 from covmetric.descriptors.regions import check_boxes
 
 BoolArray = npt.NDArray[np.bool_]
@@ -18,10 +29,6 @@ BoolArray = npt.NDArray[np.bool_]
 # that might be worse are computed one by one. So are those with an eigenvalue below the third number.
 _ERROR, _SHARE_OF_EIGENVALUE, _SMALL_EIGENVALUE = 5e-11, 1e-6, 1e-6
 _EPS = float(np.finfo(np.float64).eps)
-
-# Nanoseconds, see `predicted_costs`.
-_PLANE, _EVEN_PIXEL, _PIXEL, _CELL, _BOX, _TEST = 35e3, 1.8, 3.6, 12.0, 17.0, 0.15
-_DIRECT_BOX, _DIRECT_VALUE, _DIRECT_PRODUCT = 10e3, 2.4, 0.022
 
 
 def box_covariances(features: Any, boxes: Any, mask: Any = None) -> FloatArray:
@@ -68,7 +75,7 @@ def box_covariances(features: Any, boxes: Any, mask: Any = None) -> FloatArray:
         else:
             covariances = direct_covariances(planes, table, pixels)
     if not np.isfinite(covariances).all():
-        where = first(~np.isfinite(covariances))[0]
+        where = first_index(~np.isfinite(covariances))[0]
         raise ValueError(
             f"the covariance over boxes[{where}] = {table[where].tolist()} overflows: rescale the features"
         )
@@ -98,7 +105,7 @@ def integral_covariances(
     Features are centred and scaled over the image, so that nothing is lost to offsets.
     """
     scaled, scales, varying = _scaled(features, mask)
-    d, grid = len(scaled), _Grid.of(boxes, features.shape[1:], mask)
+    d, grid = len(scaled), _Grid.from_boxes(boxes, features.shape[1:], mask)
     n = grid.counts
     means, peak = np.empty((d, len(boxes))), 0.0
     for i in range(d):
@@ -135,15 +142,15 @@ def predicted_costs(shape: tuple[int, ...], boxes: IntArray) -> tuple[float, flo
     d, count = shape[0], len(boxes)
     if count == 0:
         return 0.0, 0.0
-    grid = _Grid.of(boxes, shape[1:])
+    grid = _Grid.from_boxes(boxes, shape[1:])
     (top, bottom), (left, right) = grid.rows[[0, -1]], grid.columns[[0, -1]]
     area = float((bottom - top) * (right - left))
-    pixel = _EVEN_PIXEL if _are_even(grid.rows) else _PIXEL
-    plane = _PLANE + area * pixel + len(grid.rows) * len(grid.columns) * _CELL + count * _BOX
+    pixel = INTEGRAL_EVEN_PIXEL if _are_even(grid.rows) else INTEGRAL_PIXEL
+    plane = INTEGRAL_PLANE + area * pixel + len(grid.rows) * len(grid.columns) * INTEGRAL_CELL + count * INTEGRAL_BOX
     pixels = float((boxes[:, 2] * boxes[:, 3]).sum())
     return (
-        (d * (d + 3) / 2) * plane + count * d**3 * _TEST,
-        count * _DIRECT_BOX + pixels * (d * _DIRECT_VALUE + d * d * _DIRECT_PRODUCT),
+        (d * (d + 3) / 2) * plane + count * d**3 * INTEGRAL_TEST,
+        count * DIRECT_BOX + pixels * (d * DIRECT_VALUE + d * d * DIRECT_PRODUCT),
     )
 
 
@@ -159,7 +166,7 @@ class _Grid:
     counts: FloatArray  # pixels of each box
 
     @classmethod
-    def of(cls, boxes: IntArray, shape: tuple[int, ...], mask: BoolArray | None = None) -> _Grid:
+    def from_boxes(cls, boxes: IntArray, shape: tuple[int, ...], mask: BoolArray | None = None) -> _Grid:
         top, left, height, width = boxes.T
         rows, (first_row, last_row) = _edges(shape[0], top, top + height)
         columns, (first_column, last_column) = _edges(shape[1], left, left + width)
@@ -261,14 +268,14 @@ def _checked(features: Any, boxes: Any, mask: Any) -> tuple[FloatArray, IntArray
     if planes.ndim != 3 or planes.size == 0:
         raise ValueError(f"features must have shape (d, rows, columns), got {planes.shape}")
     if not np.isfinite(planes).all():
-        where = first(~np.isfinite(planes))
+        where = first_index(~np.isfinite(planes))
         raise ValueError(f"features{where} is {planes[tuple(where)]}: NaN and infinity are not allowed")
     rows, columns = planes.shape[1:]
     table = check_boxes(boxes, (rows, columns))
     pixels = None if mask is None else check_mask(mask, (rows, columns))
-    counts = _Grid.of(table, (rows, columns), pixels).counts if len(table) else np.empty(0)
+    counts = _Grid.from_boxes(table, (rows, columns), pixels).counts if len(table) else np.empty(0)
     if (counts < 2).any():
-        k = first(counts < 2)[0]
+        k = first_index(counts < 2)[0]
         which = "" if mask is None else " of the mask"
         raise ValueError(
             f"boxes[{k}] = {table[k].tolist()} has {int(counts[k])} pixel(s){which}: a covariance needs at least two"

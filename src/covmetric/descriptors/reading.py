@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from covmetric._validation import FloatArray
+from covmetric._utils.validation import FloatArray
 from covmetric.descriptors.features import check_image
 
 # What Pillow converts the modes to. Modes of 16 or 32 bits keep their values; those of 8 bits run from 0 to 255.

@@ -7,14 +7,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from covmetric._registry import resolve
-from covmetric._validation import IntArray, first, generator, is_count
+from covmetric._utils.registry import resolve
+from covmetric._utils.validation import IntArray, first_index, generator, is_count
+from covmetric._utils.warning import warn
 
 Shape = tuple[int, int]
 
 
 class Regions(ABC):
-    """Which regions of an image are described. A subclass writes `of`, and `for_images` where images differ."""
+    """Which regions of an image are described. A subclass writes `select`, and `for_images` where images differ."""
 
     name: ClassVar[str]
 
@@ -23,8 +24,23 @@ class Regions(ABC):
         return [self] * n_images
 
     @abstractmethod
-    def of(self, shape: Shape, index: int) -> IntArray:
+    def select(self, shape: Shape, index: int) -> IntArray:
         """The boxes (k, 4) of the image with this index and (rows, columns)."""
+
+    def of(self, shape: Shape, index: int) -> IntArray:
+        """Deprecated alias of `select`.
+
+        Parameters
+        ----------
+        shape, index
+            As in `select`.
+
+        Returns
+        -------
+        array of int, shape (k, 4)
+        """
+        warn("Regions.of is deprecated, use Regions.select", FutureWarning)
+        return self.select(shape, index)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in vars(self).items())})"
@@ -35,7 +51,7 @@ class Whole(Regions):
 
     name = "whole"
 
-    def of(self, shape: Shape, index: int) -> IntArray:  # noqa: ARG002, D102
+    def select(self, shape: Shape, index: int) -> IntArray:  # noqa: ARG002, D102
         return np.array([[0, 0, *shape]], dtype=np.int64)
 
 
@@ -55,7 +71,7 @@ class RandomPatches(Regions):
 
     Examples
     --------
-    >>> RandomPatches(2, 8, random_state=0).for_images(1)[0].of((100, 100), 0)
+    >>> RandomPatches(2, 8, random_state=0).for_images(1)[0].select((100, 100), 0)
     array([[74,  0,  8,  8],
            [87, 29,  8,  8]])
     """
@@ -76,7 +92,7 @@ class RandomPatches(Regions):
             seed = int(generator(seed).integers(2**63))
         return [RandomPatches(self.count, self.size, int(seed))] * n_images
 
-    def of(self, shape: Shape, index: int) -> IntArray:  # noqa: D102
+    def select(self, shape: Shape, index: int) -> IntArray:  # noqa: D102
         height, width = _fitting(self.size, shape)
         rng = np.random.default_rng(np.random.SeedSequence(self.random_state, spawn_key=(index,)))
         tops = rng.integers(shape[0] - height + 1, size=self.count)
@@ -96,7 +112,7 @@ class GridPatches(Regions):
 
     Examples
     --------
-    >>> GridPatches(4, stride=3).of((8, 5), 0)
+    >>> GridPatches(4, stride=3).select((8, 5), 0)
     array([[0, 0, 4, 4],
            [3, 0, 4, 4]])
     """
@@ -112,7 +128,7 @@ class GridPatches(Regions):
         _pair("stride", self.size if self.stride is None else self.stride)
         return [self] * n_images
 
-    def of(self, shape: Shape, index: int) -> IntArray:  # noqa: ARG002, D102
+    def select(self, shape: Shape, index: int) -> IntArray:  # noqa: ARG002, D102
         height, width = _fitting(self.size, shape)
         down, right = _pair("stride", self.size if self.stride is None else self.stride)
         tops, lefts = np.arange(0, shape[0] - height + 1, down), np.arange(0, shape[1] - width + 1, right)
@@ -130,7 +146,7 @@ class Boxes(Regions):
 
     Examples
     --------
-    >>> Boxes([[0, 0, 2, 3]]).of((2, 4), 0)
+    >>> Boxes([[0, 0, 2, 3]]).select((2, 4), 0)
     array([[0, 0, 2, 3]])
     """
 
@@ -148,7 +164,7 @@ class Boxes(Regions):
             raise ValueError(f"boxes has an entry for each of {len(self.boxes)} images, but there are {n_images}")
         return [Boxes(boxes) for boxes in self.boxes]
 
-    def of(self, shape: Shape, index: int) -> IntArray:  # noqa: ARG002, D102
+    def select(self, shape: Shape, index: int) -> IntArray:  # noqa: ARG002, D102
         return check_boxes(self.boxes, shape)
 
 
@@ -186,7 +202,7 @@ def check_boxes(boxes: Any, shape: Shape) -> IntArray:
     # The sum might overflow; the difference of two numbers >= 0 does not.
     bad = np.any((corner < 0) | (size < 1) | (size > np.array(shape) - corner), axis=1)
     if bad.any():
-        k = first(bad)[0]
+        k = first_index(bad)[0]
         raise ValueError(
             f"boxes[{k}] = {checked[k].tolist()} (top, left, height, width) is not inside the image of "
             f"{shape[0]} x {shape[1]} pixels"

@@ -10,10 +10,8 @@ from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Bunch
 
-from covmetric._validation import FloatArray, as_floats, check_counts, first, is_number
-
-# Series whose covariances a process estimates at a time.
-_BATCH = 64
+from covmetric._utils.tuning import SERIES_PER_JOB
+from covmetric._utils.validation import FloatArray, as_floats, check_counts, first_index, is_number
 
 
 class SeriesTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -71,7 +69,7 @@ class SeriesCovariances(SeriesTransformer):
         X : array, shape (l, channels, times), or list of arrays, shape (channels, times of its own)
         """
         series = check_series(X, getattr(self, "n_channels_", None))
-        parts = [series[start : start + _BATCH] for start in range(0, len(series), _BATCH)]
+        parts = [series[start : start + SERIES_PER_JOB] for start in range(0, len(series), SERIES_PER_JOB)]
         done = Parallel(self.n_jobs)(delayed(_covariances)(part, self.estimator) for part in parts)
         n = series[0].shape[0]
         if any(part.shape[1:] != (n, n) for part in done):
@@ -79,8 +77,9 @@ class SeriesCovariances(SeriesTransformer):
         matrices = np.concatenate(done)
         bad = ~np.isfinite(matrices).all(axis=(1, 2))
         if bad.any():
+            (where,) = first_index(bad)
             raise ValueError(
-                f"{self.estimator!r} of X{first(bad)} is not finite, with {series[first(bad)[0]].shape[1]} samples; "
+                f"{self.estimator!r} of X[{where}] is not finite, with {series[where].shape[1]} samples; "
                 "use another estimator, or longer series"
             )
         return matrices

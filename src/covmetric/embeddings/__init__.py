@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from covmetric._registry import resolve
+from covmetric._utils.registry import resolve
 from covmetric.embeddings.base import Embedding
 from covmetric.embeddings.cholesky import Cholesky
 from covmetric.embeddings.identity import Identity
@@ -12,7 +12,9 @@ from covmetric.embeddings.log import Log
 from covmetric.embeddings.power import Power, SquareRoot
 from covmetric.embeddings.recentred_log import RecentredLog
 from covmetric.embeddings.vector import Vector
+from covmetric.embeddings.vectorised_identity import VectorisedIdentity
 from covmetric.embeddings.vectorised_log import VectorisedLog
+from covmetric.model_file import register_stateful
 
 EMBEDDINGS: dict[str, type[Embedding]] = {
     "id": Identity,
@@ -25,7 +27,11 @@ EMBEDDINGS: dict[str, type[Embedding]] = {
     "vector": Vector,
 }
 
-__all__ = ["EMBEDDINGS", "Embedding", "get_embedding"]
+__all__ = ["EMBEDDINGS", "Embedding", "VectorisedIdentity", "VectorisedLog", "get_embedding"]
+
+_SAVABLE: tuple[type[Embedding], ...] = (*EMBEDDINGS.values(), VectorisedIdentity)
+for _cls in _SAVABLE:
+    register_stateful(_cls)
 
 
 def get_embedding(phi: str | Embedding, **settings: Any) -> Embedding:

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from covmetric._validation import (
+from covmetric._utils.tuning import MATRICES_PER_JOB
+from covmetric._utils.validation import (
     FloatArray,
+    IntArray,
     Matrices,
     as_floats,
     as_numbers,
-    first,
+    first_index,
     is_count,
     is_number,
     precision_of,
     symmetric,
     symmetry_tolerance,
 )
-
-# Matrices that a thread maps at a time.
-_PER_JOB = 64
+from covmetric.model_file import constructor_defaults
 
 
 class Embedding(ABC):
@@ -42,6 +43,10 @@ class Embedding(ABC):
     """
 
     name: ClassVar[str]
+    #: Whether examples are vectors (..., d) instead of matrices (..., n, n).
+    takes_vectors: ClassVar[bool] = False
+    #: The attributes that `_fit` learns, besides the shape and the type of the examples; model files hold them.
+    fitted_attributes: ClassVar[tuple[str, ...]] = ()
     shape_in_: tuple[int, ...]
     complex_: bool
 
@@ -55,7 +60,7 @@ class Embedding(ABC):
 
     def transform(self, X: Any, n_jobs: int | None = None) -> FloatArray:
         """The embedded matrices, shape (..., n, m); `n_jobs` threads share the work, with the same result."""
-        self._require_fitted()
+        self.check_fitted()
         matrices, eps = self._check(X)
         if np.iscomplexobj(matrices) and not self.complex_:
             raise ValueError(f"X is complex ({matrices.dtype}), but the embedding was fitted on real matrices")
@@ -76,7 +81,7 @@ class Embedding(ABC):
         Means of embedded matrices have such a matrix, too. `reg` is undone: where it mattered, the matrix may be
         singular, and less.
         """
-        self._require_fitted()
+        self.check_fitted()
         values = as_floats("embedded", embedded)
         if values.shape[-2:] != self.shape_out_:
             raise ValueError(f"embedded must have shape (..., {self.shape_out_}), got {values.shape}")
@@ -103,23 +108,152 @@ class Embedding(ABC):
         """How often a matrix on the embedding holds each of its numbers: twice in the real form of a Hermitian one."""
         return 2 if self.complex_ else 1
 
-    def _probe(self) -> Matrices:
-        """An example that the embedding certainly takes."""
+    @property
+    def requires_definite(self) -> bool:
+        """Whether Phi needs positive definite matrices; otherwise semi-definite ones are fine."""
+        return False
+
+    def channel_names(self, names: Sequence[str] | None = None) -> list[str]:
+        """Return the names of the channels or features of an example.
+
+        Parameters
+        ----------
+        names : sequence of str or None, default=None
+            Names to use; None: x0, x1, ...
+
+        Returns
+        -------
+        list of str
+
+        Raises
+        ------
+        ValueError
+            If there is not one name per channel.
+        """
+        n = self.shape_in_[0]
+        if names is None:
+            return [f"x{i}" for i in range(n)]
+        labels = [str(name) for name in names]
+        if len(labels) != n:
+            raise ValueError(f"names must have one entry per channel, {n}; got {len(labels)}")
+        return labels
+
+    def row_names(self, names: Sequence[str] | None = None) -> list[str]:
+        """Return the names of the rows of Phi, which are those of W.
+
+        Parameters
+        ----------
+        names : sequence of str or None, default=None
+            Names of the channels; None: x0, x1, ...
+
+        Returns
+        -------
+        list of str
+        """
+        return self.channel_names(names)
+
+    def row_channels(self) -> IntArray:
+        """Return the channels that each row of Phi belongs to, in equal parts.
+
+        Returns
+        -------
+        array of int, shape (rows, k)
+        """
+        return np.arange(self.shape_in_[0])[:, None]
+
+    def filters(self, vectors: Matrices) -> Matrices:
+        """Return how the channels are combined into directions of the rows of Phi.
+
+        Parameters
+        ----------
+        vectors : array of shape (rows, k)
+            Directions in the coordinates that W acts on, as columns.
+
+        Returns
+        -------
+        array of shape (rows, k)
+            The vectors themselves, unless Phi mixes the channels.
+        """
+        return vectors
+
+    def patterns(self, vectors: Matrices) -> Matrices:
+        """Return how directions of the rows of Phi show in the channels.
+
+        Parameters
+        ----------
+        vectors : array of shape (rows, k)
+            Directions in the coordinates that W acts on, as columns.
+
+        Returns
+        -------
+        array of shape (rows, k)
+            The vectors themselves, unless Phi mixes the channels.
+        """
+        return vectors
+
+    def probe(self) -> Matrices:
+        """Return an example that the fitted embedding certainly takes.
+
+        Returns
+        -------
+        array of shape `shape_in_`
+        """
         return np.eye(self.shape_in_[0])
 
-    def _restore(self, shape_in_: Any, complex_: Any) -> None:
-        """Take back what `fit` learned, as it came from a file."""
-        shape = self._example_shape(shape_in_)
-        if shape is None or not isinstance(complex_, bool):
-            raise ValueError(f"{self.name!r} cannot have been fitted on examples of shape {shape_in_!r}")
-        self.shape_in_, self.complex_ = shape, complex_
+    def get_state(self) -> dict[str, Any]:
+        """Return the settings and, if fitted, what was learned, for a model file.
+
+        Returns
+        -------
+        dict
+        """
+        learned = ("shape_in_", "complex_", *self.fitted_attributes) if hasattr(self, "shape_in_") else ()
+        return {name: getattr(self, name) for name in (*constructor_defaults(type(self)), *learned)}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        """Make an embedding of its state, which may come from a hostile file.
+
+        Parameters
+        ----------
+        state : dict
+            As of `get_state`.
+
+        Returns
+        -------
+        Embedding
+
+        Raises
+        ------
+        ValueError
+            If the state does not make sense.
+        """
+        embedding = cls(**{name: state.pop(name) for name in constructor_defaults(cls)})
+        if not state:
+            return embedding  # not fitted: the parameter of an estimator
+        expected = {"shape_in_", "complex_", *cls.fitted_attributes}
+        if set(state) != expected:
+            raise ValueError(f"{cls.name!r} should have learned {sorted(expected)}, not {sorted(state)}")
+        shape = embedding._example_shape(state["shape_in_"])
+        if shape is None or not isinstance(state["complex_"], bool):
+            raise ValueError(f"{cls.name!r} cannot have been fitted on examples of shape {state['shape_in_']!r}")
+        for name, value in state.items():
+            setattr(embedding, name, value)
+        embedding._check_restored()
+        return embedding
+
+    def _check_restored(self) -> None:
+        """Raise ValueError unless the fitted attributes, which come from a file, make sense."""
+        for name in self.fitted_attributes:
+            as_numbers(name, getattr(self, name))
 
     def _example_shape(self, shape: Any) -> tuple[int, ...] | None:
         """The shape of an example, if it is one."""
         sizes = shape if isinstance(shape, tuple) and len(shape) == 2 else (0, 0)
         return shape if is_count(sizes[0]) and sizes[0] > 0 and sizes[0] == sizes[1] else None
 
-    def _require_fitted(self) -> None:
+    def check_fitted(self) -> None:
+        """Raise scikit-learn's NotFittedError unless the embedding is fitted."""
         if not hasattr(self, "shape_in_"):
             from sklearn.exceptions import NotFittedError  # scikit-learn takes a second to import
 
@@ -144,11 +278,11 @@ class Embedding(ABC):
         """Phi of checked matrices, by several threads: each matrix is mapped on its own, so the bits agree."""
         if not (n_jobs is None or (isinstance(n_jobs, int | np.integer) and n_jobs != 0)):
             raise ValueError(f"n_jobs must be None or an integer other than 0, got {n_jobs!r}")
-        if n_jobs in (None, 1) or X.ndim != 3 or len(X) < 2 * _PER_JOB:
+        if n_jobs in (None, 1) or X.ndim != 3 or len(X) < 2 * MATRICES_PER_JOB:
             return as_real(self._transform(X, eps))
         from joblib import Parallel, delayed
 
-        parts = np.array_split(X, -(-len(X) // _PER_JOB))
+        parts = np.array_split(X, -(-len(X) // MATRICES_PER_JOB))
         try:
             work = (delayed(self._transform)(part, eps) for part in parts)
             return as_real(np.concatenate(Parallel(n_jobs, prefer="threads")(work)))
@@ -157,7 +291,7 @@ class Embedding(ABC):
 
     def _finite(self, embedded: FloatArray) -> FloatArray:
         if not np.isfinite(embedded).all():
-            where = first(~np.isfinite(embedded))[: embedded.ndim - 2]
+            where = first_index(~np.isfinite(embedded))[: embedded.ndim - 2]
             raise ValueError(f"{self.name!r} of X{where or ''} overflows: rescale the matrices")
         return embedded
 
@@ -189,9 +323,15 @@ class Embedding(ABC):
     def _inverse(self, embedded: FloatArray) -> Matrices:
         """The matrices, regularised, whose Phi is `embedded`; see `as_complex`."""
 
+    def _require_definite(self, X: Matrices, eigenvalues: FloatArray, eps: float) -> None:
+        """Raise ValueError unless all matrices X, with these ascending eigenvalues, are numerically definite."""
+        good = definite(eigenvalues, eps)
+        if not good.all():
+            self._refuse(X, ~good, "positive definite", eps)
+
     def _refuse(self, X: Matrices, bad: Any, needs: str, eps: float) -> None:
         """Raise for the first bad matrix, with its smallest eigenvalue and the remedy."""
-        where = first(bad) if bad.ndim else []
+        where = first_index(bad) if bad.ndim else []
         if not X[tuple(where)].any():
             raise ValueError(f"X{where or ''} is all zeros, as of a constant image or series: leave it out")
         eigenvalues = np.linalg.eigvalsh(X[tuple(where)])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from covmetric._validation import FloatArray, Matrices
-from covmetric.embeddings.base import Embedding, as_complex, definite
+from covmetric._utils.validation import FloatArray, Matrices
+from covmetric.embeddings.base import Embedding, as_complex
 
 
 class Cholesky(Embedding):
@@ -21,10 +21,13 @@ class Cholesky(Embedding):
 
     name = "chol"
 
+    @property
+    def requires_definite(self) -> bool:
+        """True: the Cholesky factor of a singular matrix is not unique."""
+        return True
+
     def _transform(self, X: Matrices, eps: float) -> Matrices:
-        good = definite(np.asarray(np.linalg.eigvalsh(X), dtype=np.float64), eps)
-        if not good.all():
-            self._refuse(X, ~good, "positive definite", eps)
+        self._require_definite(X, np.asarray(np.linalg.eigvalsh(X), dtype=np.float64), eps)
         return np.asarray(np.linalg.cholesky(X))
 
     def _inverse(self, embedded: FloatArray) -> Matrices:

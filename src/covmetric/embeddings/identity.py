@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from covmetric._validation import FloatArray, Matrices, symmetric
+from covmetric._utils.validation import FloatArray, Matrices, symmetric
 from covmetric.embeddings.base import Embedding, as_complex
 
 

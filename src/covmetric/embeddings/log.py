@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from covmetric._validation import FloatArray, Matrices, symmetric
-from covmetric.embeddings.base import Embedding, as_complex, definite, from_spectrum
+from covmetric._utils.validation import FloatArray, Matrices, symmetric
+from covmetric.embeddings.base import Embedding, as_complex, from_spectrum
 
 
 class Log(Embedding):
@@ -24,11 +24,14 @@ class Log(Embedding):
 
     name = "log"
 
+    @property
+    def requires_definite(self) -> bool:
+        """True: a singular matrix has no logarithm."""
+        return True
+
     def _transform(self, X: Matrices, eps: float) -> Matrices:
         eigenvalues, vectors = np.linalg.eigh(X)
-        good = definite(eigenvalues, eps)
-        if not good.all():
-            self._refuse(X, ~good, "positive definite", eps)
+        self._require_definite(X, eigenvalues, eps)
         return from_spectrum(np.log(eigenvalues), vectors)
 
     def _inverse(self, embedded: FloatArray) -> Matrices:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from covmetric._validation import FloatArray, Matrices, is_number, symmetric
-from covmetric.embeddings.base import Embedding, as_complex, definite, from_spectrum
+from covmetric._utils.validation import FloatArray, Matrices, is_number, symmetric
+from covmetric.embeddings.base import Embedding, as_complex, from_spectrum
 
 
 class Power(Embedding):
@@ -32,15 +32,18 @@ class Power(Embedding):
         super().__init__(reg=reg)
         self.p = p
 
+    @property
+    def requires_definite(self) -> bool:
+        """Whether p is negative."""
+        return is_number(self.p) and self.p < 0
+
     def _transform(self, X: Matrices, eps: float) -> Matrices:
         p = self.p
         if not (is_number(p) and p != 0):
             raise ValueError(f"p must be a number other than 0, got {p!r}")
         eigenvalues, vectors = np.linalg.eigh(X)
         if p < 0.0:
-            good = definite(eigenvalues, eps)
-            if not good.all():
-                self._refuse(X, ~good, "positive definite", eps)
+            self._require_definite(X, eigenvalues, eps)
         else:
             # Rounding leaves the zero eigenvalues of a singular matrix a little below zero.
             n = X.shape[-1]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-from covmetric._validation import FloatArray, Matrices, as_numbers, symmetric
+from covmetric._utils.validation import FloatArray, Matrices, as_numbers, symmetric
 from covmetric.embeddings.base import definite, from_spectrum
 from covmetric.embeddings.log import Log
 
@@ -38,6 +37,7 @@ class RecentredLog(Log):
     """
 
     name = "relog"
+    fitted_attributes = ("whitener_",)
 
     def __init__(self, mean: str = "logeuclid", reg: float = 0.0) -> None:
         super().__init__(reg=reg)
@@ -56,15 +56,47 @@ class RecentredLog(Log):
             middle = _riemannian_mean(X.reshape(-1, n, n), _of_spectrum(logs, np.exp))
             self.whitener_ = _of_spectrum(middle, lambda values: 1.0 / np.sqrt(values))
 
-    def _probe(self) -> Matrices:
-        """The mean of the training set."""
+    def probe(self) -> Matrices:
+        """Return the mean of the training set.
+
+        Returns
+        -------
+        array of shape (n, n)
+        """
         root = np.linalg.inv(self.whitener_)
         return np.asarray(root @ root)
 
-    def _restore(self, shape_in_: Any, complex_: Any, whitener_: Any = None) -> None:
-        super()._restore(shape_in_, complex_)
-        whitener = symmetric("whitener_", as_numbers("whitener_", whitener_))
-        if whitener.shape != self.shape_in_ or np.iscomplexobj(whitener) != complex_:
+    def filters(self, vectors: Matrices) -> Matrices:
+        """Return M^-1/2 v for each direction v, with the mean M of the training set.
+
+        Parameters
+        ----------
+        vectors : array of shape (n, k)
+            Directions of the whitened channels, as columns.
+
+        Returns
+        -------
+        array of shape (n, k)
+        """
+        return np.asarray(self.whitener_ @ vectors)
+
+    def patterns(self, vectors: Matrices) -> Matrices:
+        """Return M^1/2 v for each direction v, with the mean M of the training set.
+
+        Parameters
+        ----------
+        vectors : array of shape (n, k)
+            Directions of the whitened channels, as columns.
+
+        Returns
+        -------
+        array of shape (n, k)
+        """
+        return np.asarray(np.linalg.solve(self.whitener_, vectors))
+
+    def _check_restored(self) -> None:
+        whitener = symmetric("whitener_", as_numbers("whitener_", self.whitener_))
+        if whitener.shape != self.shape_in_ or np.iscomplexobj(whitener) != self.complex_:
             raise ValueError(f"whitener_ must have shape {self.shape_in_}, got {whitener.shape}, {whitener.dtype}")
         if not np.linalg.eigvalsh(whitener)[0] > 0.0:
             raise ValueError("whitener_ must be positive definite")
@@ -87,11 +119,6 @@ class RecentredLog(Log):
         root = np.linalg.inv(self.whitener_)
         product = root @ super()._inverse(embedded) @ root
         return np.asarray(0.5 * (product + np.swapaxes(product.conj(), -1, -2)))
-
-    def _require_definite(self, X: Matrices, eigenvalues: FloatArray, eps: float) -> None:
-        good = definite(eigenvalues, eps)
-        if not good.all():
-            self._refuse(X, ~good, "positive definite", eps)
 
 
 def _riemannian_mean(X: Matrices, start: Matrices) -> Matrices:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from covmetric._validation import FloatArray, as_floats, is_count
+from covmetric._utils.validation import FloatArray, as_floats, is_count
 from covmetric.embeddings.base import Embedding
 
 
@@ -20,6 +20,7 @@ class Vector(Embedding):
     """
 
     name = "vector"
+    takes_vectors = True
 
     def __init__(self) -> None:
         super().__init__(reg=0.0)
@@ -32,7 +33,13 @@ class Vector(Embedding):
         """The shape (d, 1) of an embedded example."""
         return self.shape_in_[0], 1
 
-    def _probe(self) -> FloatArray:
+    def probe(self) -> FloatArray:
+        """Return the zero vector.
+
+        Returns
+        -------
+        array of shape (d,)
+        """
         return np.zeros(self.shape_in_[0])
 
     def _example_shape(self, shape: Any) -> tuple[int, ...] | None:

@@ -10,15 +10,17 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from covmetric._validation import FloatArray, IntArray, as_floats
-from covmetric.estimators._incremental import extend
-from covmetric.estimators._input import check_examples, check_labelled, require_classes
-from covmetric.estimators._learning import Lesson, restored_lesson
-from covmetric.estimators._rules import NeighborsRule, available_neighbors, check_n_neighbors, get_rule
-from covmetric.estimators._saving import SavedEstimator
+from covmetric._utils.validation import FloatArray, IntArray, as_floats
 from covmetric.estimators.cov_metric import CovMetric
 from covmetric.estimators.cov_metric_cv import CovMetricCV
+from covmetric.estimators.saving import SavedEstimator
+from covmetric.learning.examples import check_examples, check_labelled, require_classes
+from covmetric.learning.fit import FittedProblem
+from covmetric.learning.incremental import extend
+from covmetric.learning.restore import restore_fitted
+from covmetric.learning.rules import NeighborsRule, get_rule
 from covmetric.metric import LearnedMetric
+from covmetric.neighbors.votes import available_neighbors, check_n_neighbors
 
 
 class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -107,9 +109,9 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):  # ty
             if self.learner is None
             else clone(self.learner)
         )
-        self._lesson: Lesson
+        self._fitted: FittedProblem
         self._embedded: FloatArray
-        self._lesson, self._embedded = learner._learn(X, classes, codes, **given)
+        self._fitted, self._embedded = learner._learn(X, classes, codes, **given)
         if hasattr(self, "feature_names_in_"):
             learner.feature_names_in_ = self.feature_names_in_
         self.learner_ = learner
@@ -137,38 +139,47 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):  # ty
         classes : array or None
             All the classes that will ever come; needed in the first call only, and only where its y lacks some.
         """
-        first = not hasattr(self, "learner_")
-        array, seen, codes = check_labelled(self, X, y, reset=first)
-        known = seen if first and classes is None else np.unique(classes) if first else self.classes_
-        missing = ~np.isin(seen, known)
+        first_call = not hasattr(self, "learner_")
+        array, seen, codes = check_labelled(self, X, y, reset=first_call)
+        named = seen if classes is None else np.unique(classes)
+        expected = named if first_call else self.classes_
+        missing = ~np.isin(seen, expected)
         if missing.any():
             raise ValueError(
-                f"y has the class {seen[missing].tolist()[0]!r}, which is not among the classes {known.tolist()}"
+                f"y has the class {seen[missing].tolist()[0]!r}, which is not among the classes {expected.tolist()}"
             )
-        require_classes(known)
-        codes = np.searchsorted(known, seen)[codes]
-        if first:
-            return self._start(array, known, codes, {})
-        self._lesson, self._embedded = extend(self.learner_, self._lesson, self._embedded, array, codes)
-        self._remember(self._lesson.codes)
+        require_classes(expected)
+        codes = np.searchsorted(expected, seen)[codes]
+        if first_call:
+            return self._start(array, expected, codes, {})
+        learner, embedding = self.learner_, self.metric_.embedding
+        embedded = embedding.transform(array, n_jobs=learner.n_jobs)
+        self._fitted = extend(self._fitted, embedded, codes, learner.random_state)
+        self._embedded = np.concatenate([self._embedded, embedded])
+        if self._fitted.result is not None:
+            learner._set_fitted(LearnedMetric(embedding, self._fitted.metric()), self._fitted)
+        self._remember(self._fitted.codes)
         return self
 
     def _fitted_parts(self) -> dict[str, Any]:
-        known = self._lesson
+        fitted = self._fitted
         return {
             **super()._fitted_parts(),
-            "_recipe": replace(known.recipe, prior="identity"),  # the root below says what the prior was
-            "_root": known.root,
-            "_lam": known.lam,
-            "_constraints": known.constraints,
+            "_recipe": replace(fitted.settings, prior="identity"),  # the root below says what the prior was
+            "_root": fitted.root,
+            "_lam": fitted.lam,
+            "_constraints": fitted.constraints,
             "_rule_name": self._rule.name,
         }
 
     def _restore(self, state: dict[str, Any]) -> None:
-        recipe, root, lam, constraints = (state.pop(name) for name in ("_recipe", "_root", "_lam", "_constraints"))
+        parts = [state.pop(name) for name in ("_recipe", "_root", "_lam", "_constraints")]
         rule = state.pop("_rule_name")
         super()._restore(state)
-        self._lesson = restored_lesson(self.learner_, self._embedded, self._codes, recipe, root, lam, constraints)
+        learner = self.learner_
+        self._fitted = restore_fitted(
+            learner.metric_, learner.result_, learner.scale_, self._embedded, self._codes, *parts
+        )
         self._remember(self._codes, rule)
 
     def _check_restored(self) -> None:
@@ -188,12 +199,12 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):  # ty
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The class of each example."""
-        shares = self._shares(X)
-        return np.asarray(self.classes_[shares.argmax(axis=1)])
+        winners = self._probabilities(X).argmax(axis=1)
+        return np.asarray(self.classes_[winners])
 
     def predict_proba(self, X: Any) -> FloatArray:
         """How much speaks for each class, shape (l, n_classes): votes of the neighbours, or by squared distances."""
-        return self._shares(X)
+        return self._probabilities(X)
 
     def kneighbors(
         self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True
@@ -216,8 +227,8 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):  # ty
         check_is_fitted(self)
         return self.metric_.transform(check_examples(self, X), n_jobs=self.n_jobs)
 
-    def _shares(self, X: Any) -> FloatArray:
+    def _probabilities(self, X: Any) -> FloatArray:
         vectors = self._vectors(X)
         check_n_neighbors(self.n_neighbors)
         self._rule.n_neighbors = self.n_neighbors  # as in scikit-learn, it may be set after fit
-        return self._rule.shares(vectors)
+        return self._rule.probabilities(vectors)

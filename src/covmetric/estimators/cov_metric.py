@@ -7,13 +7,14 @@ from typing import Any, Self
 
 import numpy.typing as npt
 
-from covmetric._validation import FloatArray, IntArray, generator
+from covmetric._utils.validation import FloatArray, IntArray, generator
 from covmetric.constraints import RandomPairs, get_bounds, get_pairs
-from covmetric.estimators._input import check_labelled, embedding_for, require_classes
-from covmetric.estimators._learning import Lesson, Recipe, learn, lesson
-from covmetric.estimators._mixin import MetricMixin, Outcome
-from covmetric.estimators._progress import solving
-from covmetric.estimators._saving import SavedEstimator
+from covmetric.estimators.mixin import MetricMixin, SolvedMixin
+from covmetric.estimators.saving import SavedEstimator
+from covmetric.learning.examples import check_labelled, embedding_for, require_classes
+from covmetric.learning.fit import FittedProblem, fit_path
+from covmetric.learning.progress import solving
+from covmetric.learning.settings import LearningSettings
 from covmetric.metric import LearnedMetric
 from covmetric.orders import get_order
 from covmetric.solvers import Dykstra
@@ -30,7 +31,7 @@ PAPER_SETTINGS: dict[str, Any] = {
 }
 
 
-class CovMetric(SavedEstimator, Outcome, MetricMixin):
+class CovMetric(SavedEstimator, SolvedMixin, MetricMixin):
     """Learn a distance between covariance matrices from their classes, and map into the space where it is Euclidean.
 
     The distance is sqrt(D), with D(X1, X2) = <W, (Phi(X1) - Phi(X2)) (Phi(X1) - Phi(X2))^T>. W is the matrix nearest to
@@ -82,7 +83,9 @@ class CovMetric(SavedEstimator, Outcome, MetricMixin):
     result_ : SolveResult or None
         The solve, with its certificate, in units of `scale_` (None where lam = inf).
     duality_gap_ : float
-        An upper bound on how far the objective is from its optimum.
+        The certified duality gap.
+    gap_bound_ : float
+        An upper bound on how far the objective is from its optimum: the gap and the rounding error of its computation.
     n_iter_ : int
     status_ : Status
     scale_ : float
@@ -156,29 +159,28 @@ class CovMetric(SavedEstimator, Outcome, MetricMixin):
         y : array, shape (l,)
             Classes, of any type.
         """
-        self._fit(X, y)
-        return self
-
-    def _fit(self, X: Any, y: Any) -> tuple[Lesson, FloatArray]:
-        """`fit`; returns the lesson and the embedded examples."""
         array, classes, codes = check_labelled(self, X, y)
         require_classes(classes)
-        return self._learn(array, classes, codes)
+        self._learn(array, classes, codes)
+        return self
 
-    def _learn(self, array: npt.NDArray[Any], classes: npt.NDArray[Any], codes: IntArray) -> tuple[Lesson, FloatArray]:
-        """Learn from checked examples, of which some class may lack; returns what `CovMetricClassifier` keeps."""
+    def _learn(
+        self, array: npt.NDArray[Any], classes: npt.NDArray[Any], codes: IntArray
+    ) -> tuple[FittedProblem, FloatArray]:
+        """Learn from checked examples, which may lack some class; return what `CovMetricClassifier` keeps."""
         self.n_features_in_ = int(array.shape[1])
         embedding = embedding_for(self.phi, array, self.reg)
         embedded = embedding.fit_transform(array, n_jobs=self.n_jobs)
         rng = generator(self.random_state)
         with solving(self.verbose) as callback:
-            (known,) = learn(lesson(self._recipe(callback), embedded, codes, embedding.copies_), [self.lam], rng)
+            start = FittedProblem.at_prior(self._settings(callback), embedded, codes, embedding.copies_)
+            (fitted,) = fit_path(start, [self.lam], rng)
         self.classes_ = classes
-        self._take(LearnedMetric(embedding, known.metric()), known)
-        return replace(known, recipe=self._recipe()), embedded  # without the progress bar, which cannot be pickled
+        self._set_fitted(LearnedMetric(embedding, fitted.metric()), fitted)
+        return replace(fitted, settings=self._settings()), embedded  # without the progress bar, which is not pickled
 
-    def _recipe(self, callback: Any = None) -> Recipe:
-        return Recipe(
+    def _settings(self, callback: Any = None) -> LearningSettings:
+        return LearningSettings(
             selection=get_pairs(self.pairs, self.budget),
             bounds=get_bounds(self.bounds),
             scale=self.scale,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -10,24 +11,34 @@ from joblib import Parallel, delayed
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 from tqdm import tqdm
 
-from covmetric._validation import FloatArray, IntArray, check_tolerance, generator
-from covmetric._warning import warn
-from covmetric.estimators._input import DEFAULT_PHI, check_entries, check_labelled, embedding_for, require_classes
-from covmetric.estimators._learning import Lesson, check_lam, check_recipe
-from covmetric.estimators._mixin import MetricMixin
-from covmetric.estimators._rules import check_n_neighbors, get_rule
-from covmetric.estimators._saving import SavedEstimator
-from covmetric.estimators._search import INTERRUPTED, Candidate, Split, embedded_once, scores_of, splits_for
+from covmetric._utils.tuning import SHARED_EMBEDDING_BYTES
+from covmetric._utils.validation import FloatArray, IntArray, check_tolerance, generator
+from covmetric._utils.warning import warn
 from covmetric.estimators.cov_metric import CovMetric
+from covmetric.estimators.mixin import MetricMixin
+from covmetric.estimators.saving import SavedEstimator
+from covmetric.learning.examples import DEFAULT_PHI, check_entries, check_labelled, embedding_for, require_classes
+from covmetric.learning.fit import FittedProblem
+from covmetric.learning.rules import get_rule
+from covmetric.learning.scoring import INTERRUPTED, CandidatePath, PhiCandidates, Scoring, embed_once, score_candidates
+from covmetric.learning.settings import check_lam
+from covmetric.learning.splits import Split, make_splits
 from covmetric.metric import LearnedMetric
+from covmetric.neighbors.votes import check_n_neighbors
 
 _PHIS = ("log", DEFAULT_PHI, "sqrt", "chol")
-# Where all of Phi takes no more bytes, the examples are embedded once for all folds.
-_SHARED_BYTES = 2**28
 
 
-def _of_best(name: str, doc: str) -> Any:
-    """A fitted attribute of the chosen estimator."""
+@dataclass(frozen=True)
+class _GridGroup:
+    """The candidates with one Phi: their parameters as the user sees them, and what is scored."""
+
+    params: list[dict[str, Any]]
+    candidates: PhiCandidates
+
+
+def _from_best_estimator(name: str, doc: str) -> Any:
+    """A property that returns a fitted attribute of the chosen estimator."""
     return property(lambda self: getattr(self.best_estimator_, name), doc=doc)
 
 
@@ -130,12 +141,13 @@ class CovMetricCV(SavedEstimator, MetricMixin):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    metric_ = _of_best("metric_", "The learned metric.")
-    result_ = _of_best("result_", "The solve on all the examples.")
-    status_ = _of_best("status_", "How that solve ended.")
-    duality_gap_ = _of_best("duality_gap_", "Its certified gap.")
-    n_iter_ = _of_best("n_iter_", "Its iterations; 0 where W = I was the best choice.")
-    scale_ = _of_best("scale_", "Its scale.")
+    metric_ = _from_best_estimator("metric_", "The learned metric.")
+    result_ = _from_best_estimator("result_", "The solve on all the examples.")
+    status_ = _from_best_estimator("status_", "How that solve ended.")
+    duality_gap_ = _from_best_estimator("duality_gap_", "Its certified duality gap.")
+    gap_bound_ = _from_best_estimator("gap_bound_", "The proven bound on its distance to the optimum.")
+    n_iter_ = _from_best_estimator("n_iter_", "Its iterations; 0 where W = I was the best choice.")
+    scale_ = _from_best_estimator("scale_", "Its scale.")
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Choose and learn.
@@ -147,27 +159,25 @@ class CovMetricCV(SavedEstimator, MetricMixin):
         groups : array, shape (l,), or None
             Examples of one group (views of one object, trials of one recording) stay together in the folds.
         """
-        self._fit(X, y, groups)
-        return self
-
-    def _fit(self, X: Any, y: Any, groups: Any = None) -> tuple[Lesson, FloatArray]:
         array, classes, codes = check_labelled(self, X, y)
         require_classes(classes)
-        return self._learn(array, classes, codes, groups)
+        self._learn(array, classes, codes, groups)
+        return self
 
     def _learn(
         self, array: npt.NDArray[Any], classes: npt.NDArray[Any], codes: IntArray, groups: Any = None
-    ) -> tuple[Lesson, FloatArray]:
-        """Choose and learn from checked examples."""
+    ) -> tuple[FittedProblem, FloatArray]:
+        """Choose and learn from checked examples; return what `CovMetricClassifier` keeps."""
         self.n_features_in_ = int(array.shape[1])
         get_rule(self.rule, len(classes))
         check_n_neighbors(self.n_neighbors)
         check_tolerance(self.search_tol)
-        candidates = self._candidates(array)
+        grid = self._grid(array)
         check_entries(array)  # with indices into X, not into a fold
         seed = int(generator(self.random_state).integers(2**32))
-        splits = splits_for(self.cv, array, codes, groups, seed)
-        scores = self._search(array, codes, splits, candidates, seed)
+        splits = make_splits(self.cv, array, codes, groups, seed)
+        scores = self._search(array, codes, splits, grid, seed)
+        candidates = [candidate for group in grid for candidate in group.params]
         self.cv_results_ = _as_results(candidates, scores)
         best = _choose(candidates, scores)
         self.best_index_ = best
@@ -184,84 +194,85 @@ class CovMetricCV(SavedEstimator, MetricMixin):
             raise ValueError("best_estimator_ must be a CovMetric")
         super()._check_restored()
 
-    def _take(self, metric: LearnedMetric, known: Lesson) -> None:
-        self.best_estimator_._take(metric, known)
+    def _set_fitted(self, metric: LearnedMetric, fitted: FittedProblem) -> None:
+        self.best_estimator_._set_fitted(metric, fitted)
 
-    def _learner(self, tol: float, **settings: Any) -> CovMetric:
+    def _learner(self, tol: float, **params: Any) -> CovMetric:
         """A CovMetric with the settings that are not searched."""
         shared = {name: getattr(self, name) for name in ("bounds", "scale", "prior", "solver", "order", "reg")}
-        return CovMetric(tol=tol, **shared, **settings)
+        return CovMetric(tol=tol, **shared, **params)
 
-    def _candidates(self, X: npt.NDArray[Any]) -> list[Candidate]:
+    def _grid(self, X: npt.NDArray[Any]) -> list[_GridGroup]:
+        """The candidates, grouped by Phi; unknown names are refused before anything is solved."""
         lambdas = [float(lam) for lam in np.asarray(self.lambdas, dtype=float).ravel()]
         for name in ("phi", "pairs", "slack"):
-            if len(_several(getattr(self, name))) == 0:
+            if len(_as_list(getattr(self, name))) == 0:
                 raise ValueError(f"{name} is empty: at least one is needed")
-        default = ("vector",) if X.ndim == 2 else _PHIS
-        phis = default if isinstance(self.phi, str) and self.phi == "auto" else _several(self.phi)
-        found = []
         for lam in lambdas:
             check_lam(lam)
+        decreasing = tuple(lam for lam in sorted(set(lambdas), reverse=True) if lam != np.inf)
+        default = ("vector",) if X.ndim == 2 else _PHIS
+        phis = default if isinstance(self.phi, str) and self.phi == "auto" else _as_list(self.phi)
+        grid = []
         for phi in phis:
-            embedding_for(phi, X, self.reg)  # refuses unknown names before anything is solved
-            found.append({"phi": phi, "lam": np.inf})
-            for pairs in _several(self.pairs):
-                for slack in _several(self.slack):
-                    check_recipe(self._learner(self.tol, pairs=pairs, slack=slack)._recipe())
-                    path = [lam for lam in sorted(set(lambdas), reverse=True) if lam != np.inf]
-                    found += [{"phi": phi, "pairs": pairs, "slack": slack, "lam": lam} for lam in path]
-        return found
+            embedding_for(phi, X, self.reg)
+            params: list[dict[str, Any]] = [{"phi": phi, "lam": np.inf}]
+            paths = [CandidatePath(self._learner(self.search_tol)._settings(), (np.inf,))]
+            for pairs in _as_list(self.pairs):
+                for slack in _as_list(self.slack):
+                    self._learner(self.tol, pairs=pairs, slack=slack)._settings().check()
+                    settings = self._learner(self.search_tol, pairs=pairs, slack=slack)._settings()
+                    paths.append(CandidatePath(settings, decreasing))
+                    params += [{"phi": phi, "pairs": pairs, "slack": slack, "lam": lam} for lam in decreasing]
+            grid.append(_GridGroup(params, PhiCandidates(phi, self.reg, tuple(paths))))
+        return grid
 
     def _search(
-        self, X: npt.NDArray[Any], codes: IntArray, splits: list[Split], candidates: list[Candidate], seed: int
+        self, X: npt.NDArray[Any], codes: IntArray, splits: list[Split], grid: list[_GridGroup], seed: int
     ) -> FloatArray:
-        """The accuracy of each candidate on each split, shape (candidates, splits), NaN where it is not known."""
-        scores = np.full((len(candidates), len(splits)), np.nan)
-        by_phi: dict[int, list[int]] = {}
-        for index, candidate in enumerate(candidates):
-            by_phi.setdefault(id(candidate["phi"]), []).append(index)
-        # Fold by fold, so that a search that was cut short has seen all candidates on the same folds.
-        tasks = [(fold, indices) for fold in range(len(splits)) for indices in by_phi.values()]
-        template = self._learner(self.search_tol)
-        phis = {key: candidates[indices[0]]["phi"] for key, indices in by_phi.items()}
-        bytes_each = (
-            8 * X.size * (4 if np.iscomplexobj(X) else 1)
-        )  # a Hermitian matrix becomes a real one of twice the size
-        few = len(phis) * bytes_each <= _SHARED_BYTES
-        known = {key: embedded_once(phi, X, self.reg) if few else None for key, phi in phis.items()}
+        """The accuracy of each candidate on each split, shape (n_candidates, n_splits), NaN where it is missing."""
+        ends = np.cumsum([len(group.params) for group in grid])
+        rows = [slice(end - len(group.params), end) for end, group in zip(ends, grid, strict=True)]
+        scores = np.full((ends[-1], len(splits)), np.nan)
+        # Fold by fold, so that a search that is cut short has seen all candidates on the same folds.
+        tasks = [(fold, g) for fold in range(len(splits)) for g in range(len(grid))]
+        # A Hermitian matrix becomes a real matrix of twice the size.
+        bytes_per_phi = 8 * X.size * (4 if np.iscomplexobj(X) else 1)
+        share = len(grid) * bytes_per_phi <= SHARED_EMBEDDING_BYTES
+        shared = [embed_once(group.candidates.phi, X, self.reg) if share else None for group in grid]
+        scoring = Scoring(self.rule, self.n_neighbors)
         work = (
-            delayed(scores_of)(
-                template, [candidates[i] for i in indices], X, codes, splits[fold], self.rule, self.n_neighbors,
-                np.random.default_rng([seed, fold]), known[id(candidates[indices[0]]["phi"])],
+            delayed(score_candidates)(
+                grid[g].candidates, X, codes, splits[fold], scoring, np.random.default_rng([seed, fold]), shared[g]
             )
-            for fold, indices in tasks
-        )  # fmt: skip
+            for fold, g in tasks
+        )
         failures: list[str] = []
         cut: BaseException | None = None
         results = iter(Parallel(self.n_jobs, return_as="generator")(work))
         done = 0
-        for fold, indices in tqdm(tasks, "search", disable=not self.verbose):
+        for fold, g in tqdm(tasks, "search", disable=not self.verbose):
             try:
                 values, failure = next(results)
             except (KeyboardInterrupt, TerminatedWorkerError) as reason:  # Ctrl-C, or a worker that was killed
                 cut = reason
                 break
-            scores[indices, fold] = values
+            scores[rows[g], fold] = values
             if failure == INTERRUPTED:
                 cut = KeyboardInterrupt()
                 break
             done += 1
             if failure:
-                failures.append(f"phi {candidates[indices[0]]['phi']!r}: {failure}")
+                failures.append(f"phi {grid[g].candidates.phi!r}: {failure}")
         if cut is not None:
-            complete = done // len(by_phi)
+            complete = done // len(grid)
             if complete:  # compare all candidates on the same folds
                 scores[:, complete:] = np.nan
             _warn_cut_short(cut, scores)
-        self._judge_failures(candidates, scores, failures)
+        self._judge_failures([candidate for group in grid for candidate in group.params], scores, failures)
         return scores
 
-    def _judge_failures(self, candidates: list[Candidate], scores: FloatArray, failures: list[str]) -> None:
+    def _judge_failures(self, candidates: list[dict[str, Any]], scores: FloatArray, failures: list[str]) -> None:
         """Raise where nothing was learned at all; warn where some candidates failed."""
         if not failures:
             return
@@ -271,7 +282,7 @@ class CovMetricCV(SavedEstimator, MetricMixin):
         warn(f"some candidates failed and were left out: {failures[0]}")
 
 
-def _several(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     return list(value) if isinstance(value, tuple | list) else [value]
 
 
@@ -283,7 +294,7 @@ def _warn_cut_short(reason: BaseException, scores: FloatArray) -> None:
     warn(f"the search was cut short ({name}); the choice is the best of what was scored")
 
 
-def _choose(candidates: list[Candidate], scores: FloatArray) -> int:
+def _choose(candidates: list[dict[str, Any]], scores: FloatArray) -> int:
     """The best mean among those that did not fail in any fold that was scored; among equals the largest lambda."""
     used = ~np.isnan(scores).all(axis=0)
     scored = scores[:, used]
@@ -293,7 +304,7 @@ def _choose(candidates: list[Candidate], scores: FloatArray) -> int:
     return max(eligible.tolist(), key=lambda i: (round(float(means[i]), 12), candidates[i]["lam"], -i))
 
 
-def _as_results(candidates: list[Candidate], scores: FloatArray) -> dict[str, Any]:
+def _as_results(candidates: list[dict[str, Any]], scores: FloatArray) -> dict[str, Any]:
     results: dict[str, Any] = {"params": list(candidates)}
     for name in ("phi", "pairs", "slack", "lam"):
         values = np.empty(len(candidates), dtype=object)

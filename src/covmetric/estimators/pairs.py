@@ -11,19 +11,29 @@ from sklearn.base import BaseEstimator
 from sklearn.metrics import roc_auc_score
 from sklearn.utils.validation import check_is_fitted
 
-from covmetric._validation import FloatArray, IntArray, as_numbers, first, generator, is_number, positive_vector, signs
+from covmetric._utils.validation import (
+    FloatArray,
+    IntArray,
+    as_numbers,
+    first_index,
+    generator,
+    is_number,
+    positive_vector,
+    signs,
+)
 from covmetric.constraints import LabelledPairs, bounded, get_bounds
-from covmetric.estimators._input import embedding_for
-from covmetric.estimators._learning import Recipe, learn_from, lesson
-from covmetric.estimators._mixin import Outcome
-from covmetric.estimators._progress import solving
-from covmetric.estimators._saving import SavedEstimator
-from covmetric.estimators._threshold import best_threshold, check_calibration
 from covmetric.estimators.cov_metric import chosen_solver
+from covmetric.estimators.mixin import SolvedMixin
+from covmetric.estimators.saving import SavedEstimator
+from covmetric.learning.examples import embedding_for
+from covmetric.learning.fit import FittedProblem, fit_constraints
+from covmetric.learning.progress import solving
+from covmetric.learning.settings import LearningSettings
+from covmetric.learning.threshold import best_threshold, check_calibration
 from covmetric.metric import LearnedMetric
 
 
-class CovMetricPairs(SavedEstimator, Outcome, BaseEstimator):  # type: ignore[misc]
+class CovMetricPairs(SavedEstimator, SolvedMixin, BaseEstimator):  # type: ignore[misc]
     """Learn a distance from pairs of matrices, or vectors, that should be near (+1) or far (-1).
 
     The vocabulary is that of metric-learn's pair learners, which can be replaced by this class; with vectors it solves
@@ -45,7 +55,7 @@ class CovMetricPairs(SavedEstimator, Outcome, BaseEstimator):  # type: ignore[mi
         A pair at most so far apart is predicted to be similar.
     classes_ : array
         [-1, 1].
-    result_, duality_gap_, n_iter_, status_, scale_
+    result_, duality_gap_, gap_bound_, n_iter_, status_, scale_
         As in `CovMetric`.
 
     Examples
@@ -121,16 +131,24 @@ class CovMetricPairs(SavedEstimator, Outcome, BaseEstimator):  # type: ignore[mi
         embedded = embedding.fit_transform(examples, n_jobs=self.n_jobs)
         bounds = get_bounds(self.bounds)
         with solving(self.verbose) as callback:
-            recipe = Recipe(
-                None, bounds, self.scale, self.slack, self.prior, chosen_solver(self.solver, self.order), self.tol,
-                self.max_iter, callback,
-            )  # fmt: skip
-            start = lesson(recipe, embedded, np.zeros(len(embedded), dtype=np.int64), embedding.copies_)
+            settings = LearningSettings(
+                selection=None,
+                bounds=bounds,
+                scale=self.scale,
+                slack=self.slack,
+                prior=self.prior,
+                solver=chosen_solver(self.solver, self.order),
+                tol=self.tol,
+                max_iter=self.max_iter,
+                callback=callback,
+            )
+            no_classes = np.zeros(len(embedded), dtype=np.int64)
+            start = FittedProblem.at_prior(settings, embedded, no_classes, embedding.copies_)
             constraints = bounded(
                 start.examples, LabelledPairs(index, similar), bounds, self.scale, weights, "the two of pairs[{k}]"
             )
-            known = learn_from(start, constraints, self.lam, generator(self.random_state))
-        self._take(LearnedMetric(embedding, known.metric()), known)
+            fitted = fit_constraints(start, constraints, self.lam, generator(self.random_state))
+        self._set_fitted(LearnedMetric(embedding, fitted.metric()), fitted)
         self.n_features_in_ = int(examples.shape[1])
         self.classes_ = np.array([-1, 1])
         return self.calibrate_threshold(pairs, y, **calibration)
@@ -231,21 +249,21 @@ class CovMetricPairs(SavedEstimator, Outcome, BaseEstimator):  # type: ignore[mi
     def _looked_up(self, indices: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], IntArray]:
         if len(indices) == 0:
             raise ValueError("pairs is empty: at least one pair is needed")
-        known, index = np.unique(indices, return_inverse=True)
+        distinct, index = np.unique(indices, return_inverse=True)
         index = index.reshape(indices.shape)
         if callable(self.preprocessor):
-            found = np.asarray(self.preprocessor(known))
-            if found.ndim not in (2, 3) or len(found) != len(known):
+            found = np.asarray(self.preprocessor(distinct))
+            if found.ndim not in (2, 3) or len(found) != len(distinct):
                 raise ValueError(
-                    f"preprocessor must return one example for each of the {len(known)} indices that it is given; it "
-                    f"returned an array of shape {found.shape}"
+                    f"preprocessor must return one example for each of the {len(distinct)} indices that it is given; "
+                    f"it returned an array of shape {found.shape}"
                 )
             return found, index
         examples = np.asarray(self.preprocessor)
-        if not np.issubdtype(known.dtype, np.integer):
+        if not np.issubdtype(distinct.dtype, np.integer):
             raise ValueError(f"pairs must be integers (indices into preprocessor), got dtype {indices.dtype}")
         outside = (indices < 0) | (indices >= len(examples))
         if outside.any():
-            where = first(outside)
+            where = first_index(outside)
             raise ValueError(f"pairs{where} is {indices[tuple(where)]}: it must be in 0..{len(examples) - 1}")
-        return examples[known], index
+        return examples[distinct], index

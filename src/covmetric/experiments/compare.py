@@ -14,8 +14,8 @@ from joblib import Parallel, delayed
 from sklearn.utils.multiclass import check_classification_targets
 from tqdm import tqdm
 
-from covmetric._threads import limited_threads
-from covmetric._validation import (
+from covmetric._utils.threads import limited_threads
+from covmetric._utils.validation import (
     IntArray,
     Matrices,
     as_numbers,
@@ -27,10 +27,11 @@ from covmetric._validation import (
     symmetry_tolerance,
 )
 from covmetric.estimators import CovMetricCV
-from covmetric.estimators._input import require_classes
-from covmetric.estimators._search import Split, splits_for, threads_for
-from covmetric.experiments.comparison import ComparisonTable, FoldResult, MethodRow
+from covmetric.experiments.fold_results import ComparisonTable, FoldResult, MethodRow
 from covmetric.experiments.methods import Method, Training, available_methods
+from covmetric.learning.examples import require_classes
+from covmetric.learning.scoring import threads_for
+from covmetric.learning.splits import Split, make_splits
 from covmetric.solvers import Status
 
 
@@ -90,7 +91,7 @@ def compare(
         raise ValueError(f"reg must be a number >= 0, got {reg!r}")
     known = available_methods()
     names = _check_names(methods, known)
-    splits = [splits_for(folds, matrices, codes, groups, _seed([seed, repeat])) for repeat in range(repeats)]
+    splits = [make_splits(folds, matrices, codes, groups, _seed([seed, repeat])) for repeat in range(repeats)]
     tasks = [
         (name, repeat, fold, split)
         for repeat, several in enumerate(splits)
@@ -144,7 +145,7 @@ def run_fold(
         within = None if groups is None or len(np.unique(groups[train])) < 2 else groups[train]
         # The folds that CovMetricCV(random_state=seed) would draw.
         return [
-            (one.train, one.test) for one in splits_for(CovMetricCV().cv, X[train], codes[train], within, _seed(seed))
+            (one.train, one.test) for one in make_splits(CovMetricCV().cv, X[train], codes[train], within, _seed(seed))
         ]
 
     with (

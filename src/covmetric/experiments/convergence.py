@@ -20,8 +20,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from tqdm import tqdm
 
-from covmetric.datasets import make_paper_problem
 from covmetric.orders import ORDERS
+from covmetric.problem import make_paper_problem
 from covmetric.slacks import SLACKS
 from covmetric.solvers import Dykstra, SolveResult, solve
 

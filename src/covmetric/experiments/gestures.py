@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from covmetric._validation import FloatArray
+from covmetric._utils.validation import FloatArray
 from covmetric.datasets.emg import load_emg
 from covmetric.estimators import CovMetric, CovMetricClassifier, CovMetricCV
 
@@ -57,13 +57,13 @@ class GestureTable:
         """(kind, method) of the rows, in order."""
         return list(dict.fromkeys((row.kind, row.method) for row in self.rows))
 
-    def of(self, kind: str, method: str) -> list[Row]:
+    def rows_for(self, kind: str, method: str) -> list[Row]:
         """The rows of a method, one per person."""
         return [row for row in self.rows if (row.kind, row.method) == (kind, method)]
 
     def mean(self, kind: str, method: str) -> float:
         """The mean accuracy of a method over the people."""
-        return float(np.mean([row.accuracy for row in self.of(kind, method)]))
+        return float(np.mean([row.accuracy for row in self.rows_for(kind, method)]))
 
 
 def gestures(window: int = 250, seed: int = 0, n_jobs: int | None = None, progress: bool = False) -> GestureTable:

@@ -13,11 +13,12 @@ from joblib import Parallel, delayed
 from sklearn.exceptions import ConvergenceWarning
 from tqdm import tqdm
 
-from covmetric._validation import FloatArray, IntArray
+from covmetric._utils.validation import FloatArray, IntArray
 from covmetric.constraints import QuantileBounds, RandomPairs
 from covmetric.datasets import load_eth80_sets
 from covmetric.embeddings import get_embedding
-from covmetric.estimators._learning import Lesson, Recipe, learn, lesson
+from covmetric.learning.fit import FittedProblem, fit_path
+from covmetric.learning.settings import LearningSettings
 from covmetric.metric import LearnedMetric
 from covmetric.neighbors import get_search
 from covmetric.solvers import solve
@@ -119,17 +120,16 @@ def _path(phi: str, repeat: int, X: FloatArray, codes: IntArray, lambdas: list[f
     started = time.perf_counter()
     embedding = get_embedding(phi)
     embedded, others = embedding.fit_transform(X[train]), embedding.transform(X[test])
-    recipe = Recipe(RandomPairs(budget=10**6, balance=None), QuantileBounds(0.05, 0.95), tol=tol)
-    start = lesson(recipe, embedded, codes[train])
-    known, rows = start, []
+    settings = LearningSettings(RandomPairs(budget=10**6, balance=None), QuantileBounds(0.05, 0.95), tol=tol)
+    fitted, rows = FittedProblem.at_prior(settings, embedded, codes[train]), []
     for lam in [np.inf, *sorted(lambdas, reverse=True)]:
         if lam != np.inf:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                known = _next(known, lam)
-        metric = LearnedMetric(embedding, known.metric())
+                fitted = _next(fitted, lam)
+        metric = LearnedMetric(embedding, fitted.metric())
         references, queries = metric.map(embedded), metric.map(others)
-        result = known.result
+        result = fitted.result
         rows.append(
             SetRow(
                 phi,
@@ -145,12 +145,12 @@ def _path(phi: str, repeat: int, X: FloatArray, codes: IntArray, lambdas: list[f
     return rows
 
 
-def _next(known: Lesson, lam: float) -> Lesson:
-    """The lesson at the next lambda, from the multipliers of the last one."""
-    if known.result is None or known.constraints is None:
-        return learn(known, [lam], np.random.default_rng(0))[0]
-    problem = known.problem(known.constraints, lam)
-    return replace(known, lam=lam, result=solve(problem, tol=known.recipe.tol, warm_start=known.result))
+def _next(fitted: FittedProblem, lam: float) -> FittedProblem:
+    """The solved problem at the next lambda, from the multipliers of the last one."""
+    if fitted.result is None or fitted.constraints is None:
+        return fit_path(fitted, [lam], np.random.default_rng(0))[0]
+    problem = fitted.problem(fitted.constraints, lam)
+    return replace(fitted, lam=lam, result=solve(problem, tol=fitted.settings.tol, warm_start=fitted.result))
 
 
 def _one_nn(references: FloatArray, queries: FloatArray | None, known: IntArray, wanted: IntArray) -> float:

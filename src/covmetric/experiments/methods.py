@@ -19,11 +19,11 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 
-from covmetric._validation import (
+from covmetric._utils.validation import (
     IntArray,
 )
 from covmetric.estimators import CovMetric, CovMetricClassifier, CovMetricCV
-from covmetric.experiments.comparison import FIXED, LEARNED, PEER, PYRIEMANN
+from covmetric.experiments.fold_results import FIXED, LEARNED, PEER, PYRIEMANN
 
 PHIS = ("id", "log", "relog", "sqrt", "chol")
 #: Distances that are W = I for one of these Phi.
@@ -141,7 +141,7 @@ def _riemann_knn(given: Training) -> Any:
 
 def _peers() -> dict[str, Method]:
     """The metric learners and the fixed distances of `covmetric.peers`, with 3-NN."""
-    peers, fixed = import_module("covmetric.peers"), import_module("covmetric.peers.fixed")
+    peers, fixed = import_module("covmetric.peers"), import_module("covmetric.peers.fixed_classifier")
 
     def distance(name: str) -> Callable[[Training], Any]:
         return lambda given: fixed.FixedDistanceClassifier(name, 3, reg=given.reg)

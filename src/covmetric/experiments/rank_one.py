@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from covmetric.datasets import make_paper_problem
 from covmetric.peers import leml
+from covmetric.problem import make_paper_problem
 from covmetric.solvers import solve
 
 LAMBDAS = (1e-2, 1e-3, 1e-4)

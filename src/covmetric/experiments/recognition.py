@@ -13,10 +13,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Bunch
 from tqdm import tqdm
 
-from covmetric._validation import FloatArray, IntArray
+from covmetric._utils.validation import FloatArray
 from covmetric.constraints import QuantileBounds, RandomPairs
 from covmetric.datasets import load_brodatz, load_eth80
 from covmetric.estimators import CovMetric, CovMetricClassifier, CovMetricCV
+from covmetric.learning.splits import Split
 
 PHIS = ("id", "log", "sqrt", "chol")
 SLACKS = ("is", "l2", "re")
@@ -30,15 +31,6 @@ VARIANTS: dict[str, dict[str, Any]] = {
 _REG = 1e-9
 # Lambda is chosen on at most so many training examples; neighbours cost the square of their number.
 _CHOOSE_ON = 4000
-
-
-@dataclass(frozen=True)
-class Split:
-    """Training and test examples of one split; `groups` stay together where lambda is chosen, or are None."""
-
-    train: IntArray
-    test: IntArray
-    groups: Any = None
 
 
 @dataclass(frozen=True)

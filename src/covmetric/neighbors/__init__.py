@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from covmetric._registry import resolve
+from covmetric._utils.registry import resolve
+from covmetric._utils.tuning import PRUNED_DIMENSIONS, PRUNED_ENTRIES
+from covmetric.model_file import register_components
 from covmetric.neighbors.base import Search
 from covmetric.neighbors.brute import BruteSearch
 from covmetric.neighbors.faiss import FaissSearch
@@ -13,10 +15,7 @@ SEARCHES: dict[str, type[Search]] = {
     "pruned": PrunedSearch,
     "faiss": FaissSearch,
 }
-
-# From here on pruning 1,000 queries gained, fit included, if the spectrum decays: 1.3 to 1.7 times at l q = 2e6, 3.5
-# at 8e6. Where it does not decay, fit loses 0.05 s by trying: a third of the whole at l q = 2e6, nothing at 8e6.
-_PRUNED_ENTRIES, _PRUNED_DIMENSIONS = 2**21, 64
+register_components(SEARCHES.values())
 
 __all__ = ["SEARCHES", "BruteSearch", "FaissSearch", "PrunedSearch", "Search", "get_search"]
 
@@ -42,6 +41,6 @@ def get_search(
     """
     if isinstance(algorithm, str) and algorithm == "auto":
         count, q = shape or (0, 0)
-        algorithm = "pruned" if q >= _PRUNED_DIMENSIONS and count * q >= _PRUNED_ENTRIES else "brute"
+        algorithm = "pruned" if q >= PRUNED_DIMENSIONS and count * q >= PRUNED_ENTRIES else "brute"
     settings = {} if n_jobs is None else {"n_jobs": n_jobs}
     return resolve("algorithm", algorithm, SEARCHES, Search, settings=settings, also="auto")

@@ -7,9 +7,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from covmetric._validation import FloatArray, IntArray, as_floats, first, is_count
+from covmetric._utils.validation import FloatArray, IntArray, as_floats, first_index, is_count
 
-_CHUNK = 2**16  # floats at a time, half a megabyte: differences are made and summed up within the cache
 _FREE = 8  # a spread within 2**-8 and 2**8 needs no scaling
 
 
@@ -78,7 +77,7 @@ class Search(ABC):
             queries = queries if own else self._scaled(queries)
             squared, indices = self._nearest(queries, int(k), np.arange(count) if own else None)
         if not np.isfinite(squared).all():
-            where = first(~np.isfinite(squared))[0]
+            where = first_index(~np.isfinite(squared))[0]
             raise ValueError(f"vectors[{where}] is too far from the fitted vectors: its squared distance overflows")
         return np.ldexp(np.sqrt(squared), -self._exponent), indices
 
@@ -92,17 +91,6 @@ class Search(ABC):
     @abstractmethod
     def _nearest(self, queries: FloatArray, k: int, own: IntArray | None) -> tuple[FloatArray, IntArray]:
         """Squared distances and indices, each (l, k); own: the vector that is not to be found, for each query."""
-
-    def _squared(self, queries: FloatArray, rows: IntArray, columns: IntArray) -> FloatArray:
-        """The squared distances of queries[rows] from the vectors[columns], by differences."""
-        result = np.empty(len(rows))
-        size = max(1, _CHUNK // queries.shape[1])
-        for start in range(0, len(rows), size):
-            chunk = slice(start, start + size)
-            F = self._vectors[columns[chunk]]
-            F -= queries[rows[chunk]]
-            np.einsum("kq,kq->k", F, F, out=result[chunk])
-        return result
 
 
 def _as_floats(vectors: Any) -> FloatArray:

@@ -7,12 +7,11 @@ from typing import Any
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
-from covmetric._distances import smallest
-from covmetric._validation import FloatArray, IntArray
+from covmetric._utils.distances import smallest, squared_distances
+from covmetric._utils.tuning import FEW_DISTANCES, LIST_ENTRIES
+from covmetric._utils.validation import FloatArray, IntArray
 from covmetric.neighbors.base import Search
 
-_ENTRIES = 2**22  # of the lists that are held at a time
-_FEW = 2**16  # distances that are made at once, without scikit-learn, which takes a millisecond to set out
 TINY = 1e-30  # what underflows in float32, summed up over any q, at a spread near 1
 
 
@@ -41,7 +40,7 @@ class BruteSearch(Search):
 
     def _list(self, centred: FloatArray, count: int) -> tuple[FloatArray, IntArray]:
         """The `count` smallest squared distances, ascending, and their indices, each of shape (l, count)."""
-        if len(centred) * len(self._vectors) <= _FEW:
+        if len(centred) * len(self._vectors) <= FEW_DISTANCES:
             squared = np.einsum("iq,iq->i", centred, centred)[:, None] + self._norms - 2.0 * centred @ self._centred.T
             listed = np.argpartition(squared, count - 1, axis=1)[:, :count]
             values = np.take_along_axis(squared, listed, axis=1)
@@ -63,7 +62,7 @@ class BruteSearch(Search):
         count = total if complete else count
         squared, indices = np.empty((len(queries), k)), np.empty((len(queries), k), dtype=np.int64)
         proved = np.ones(len(queries), dtype=bool)
-        size = max(1, _ENTRIES // count)
+        size = max(1, LIST_ENTRIES // count)
         for start in range(0, len(queries), size):
             block = slice(start, start + size)
             mine = None if own is None else own[block]
@@ -87,7 +86,7 @@ class BruteSearch(Search):
     def _best(self, queries: FloatArray, k: int, own: IntArray | None, listed: IntArray) -> tuple[FloatArray, IntArray]:
         """The k nearest of those listed for each query, shape (l, count)."""
         rows, columns = np.repeat(np.arange(len(queries)), listed.shape[1]), listed.ravel()
-        squared = self._squared(queries, rows, columns)
+        squared = squared_distances(queries, self._vectors, rows, columns)
         if own is not None:
             squared[columns == own[rows]] = np.inf
         return smallest(len(queries), k, rows, columns, squared)

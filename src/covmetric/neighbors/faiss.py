@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from covmetric._validation import FloatArray, IntArray
+from covmetric._utils.validation import FloatArray, IntArray
 from covmetric.neighbors.brute import BruteSearch, rounding
 
 

@@ -6,19 +6,23 @@ import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
 
-from covmetric._distances import smallest
-from covmetric._validation import FloatArray, IntArray
+from covmetric._utils.distances import smallest, squared_distances
+from covmetric._utils.tuning import (
+    BOUND_ENTRIES,
+    PRUNED_BOUND,
+    PRUNED_BRUTE,
+    PRUNED_EXACT,
+    PRUNED_FILTER,
+    PRUNED_LEARN,
+    PRUNED_TRY,
+)
+from covmetric._utils.validation import FloatArray, IntArray
 from covmetric.neighbors.brute import TINY, BruteSearch, rounding
 
 SingleArray = npt.NDArray[np.float32]
 Found = tuple[FloatArray, IntArray, int]
 
-_LEARN, _TRY = 512, 128  # vectors that give the directions, and others that say how many of them pay
-_BLOCK_ENTRIES = 2**20  # of bounds that are held at a time, by each thread
 _LARGEST = 1e12  # norm that is searched in float32, at a spread near 1
-# What a pair costs: its bound, for each direction and besides; its distance by differences and by brute force, for each
-# dimension. Nanoseconds on one core of an AMD EPYC with AVX-512; only the ratios matter.
-_BOUND, _FILTER, _EXACT, _BRUTE = 0.035, 0.6, 1.7, 0.045
 
 
 class PrunedSearch(BruteSearch):
@@ -62,9 +66,9 @@ class PrunedSearch(BruteSearch):
     def _directions(self) -> FloatArray:
         """An orthonormal basis, shape (q, r), of as many principal directions of a sample as pay; r = 0: none."""
         total, q = self._vectors.shape
-        sample = np.random.default_rng(0).permutation(total)[: _LEARN + _TRY]
+        sample = np.random.default_rng(0).permutation(total)[: PRUNED_LEARN + PRUNED_TRY]
         centred = self._vectors[sample] - self._centre
-        first, second = np.split(centred, [len(sample) * _LEARN // (_LEARN + _TRY)])
+        first, second = np.split(centred, [len(sample) * PRUNED_LEARN // (PRUNED_LEARN + PRUNED_TRY)])
         values, vectors = np.linalg.eigh(first @ first.T)
         sound = np.flatnonzero(values > 1e-10 * np.abs(values).max(initial=0.0))[::-1]
         axes = vectors[:, sound] / np.sqrt(values[sound])
@@ -74,7 +78,7 @@ class PrunedSearch(BruteSearch):
         D = own[:, None] + squares - 2.0 * products
         np.fill_diagonal(D[:, len(first) :], np.inf)
         nearest = D.min(axis=1, initial=np.inf)[:, None]
-        costs = {0: _BRUTE * q}
+        costs = {0: PRUNED_BRUTE * q}
         for r in (2**j for j in range(3, 10)):
             if r > min(len(sound), q // 4):
                 break
@@ -82,13 +86,13 @@ class PrunedSearch(BruteSearch):
             w = np.column_stack([z[:, :r], np.sqrt(np.maximum(own - kept, 0.0))])
             share = float((own[:, None] + own - 2.0 * w @ w.T <= nearest).mean())
             # The last term: projecting a query, and as many fitted vectors.
-            costs[r] = _FILTER + _BOUND * r + _EXACT * q * share + 2.0 * _BRUTE * q * r / total
+            costs[r] = PRUNED_FILTER + PRUNED_BOUND * r + PRUNED_EXACT * q * share + 2.0 * PRUNED_BRUTE * q * r / total
         return np.linalg.qr(first.T @ axes[:, : min(costs, key=lambda r: costs[r])])[0]
 
     def _compress(self, vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The vectors in r + 1 dimensions, and their norms; by blocks, for the sake of the centred copy."""
         z, norms = np.empty((len(vectors), self.n_directions_ + 1)), np.empty(len(vectors))
-        size = max(1, _BLOCK_ENTRIES // vectors.shape[1])
+        size = max(1, BOUND_ENTRIES // vectors.shape[1])
         for start in range(0, len(vectors), size):
             block = slice(start, start + size)
             centred = vectors[block] - self._centre
@@ -126,7 +130,7 @@ class PrunedSearch(BruteSearch):
         total = len(self._vectors)
         if self.n_directions_ == 0 or 8 * k > total or len(queries) == 0:
             return []
-        size = max(1, _BLOCK_ENTRIES // total)
+        size = max(1, BOUND_ENTRIES // total)
         blocks = [slice(start, start + size) for start in range(0, len(queries), size)]
         work = [(queries[block], k, None if own is None else own[block]) for block in blocks]
         # Where the bounds of the first queries rule out too little, the others are not tried.
@@ -149,16 +153,16 @@ class PrunedSearch(BruteSearch):
             bounds[each, own] = np.inf
         seeds = _leaders(bounds, k)
         rows, columns = np.repeat(each, k), seeds.ravel()
-        squared = self._squared(queries, rows, columns)
+        squared = squared_distances(queries, self._vectors, rows, columns)
         bounds[rows, columns] = np.inf
         d = np.sqrt(squared.reshape(-1, k).max(axis=1))
         limits = self._limits(norms, d, offsets)
         more = np.flatnonzero(bounds <= limits[:, None])
-        if len(more) * _EXACT > bounds.size * _BRUTE:
+        if len(more) * PRUNED_EXACT > bounds.size * PRUNED_BRUTE:
             return None
         more_rows, more_columns = np.divmod(more, bounds.shape[1])
         rows, columns = np.concatenate([rows, more_rows]), np.concatenate([columns, more_columns])
-        squared = np.concatenate([squared, self._squared(queries, more_rows, more_columns)])
+        squared = np.concatenate([squared, squared_distances(queries, self._vectors, more_rows, more_columns)])
         return *smallest(len(queries), k, rows, columns, squared), len(rows)
 
     def _limits(self, norms: FloatArray, d: FloatArray, offsets: FloatArray) -> SingleArray:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from covmetric._registry import resolve
+from covmetric._utils.registry import resolve
+from covmetric.model_file import register_components
 from covmetric.orders.base import Order
 from covmetric.orders.cyclic import Cyclic
 from covmetric.orders.permuted import Permuted
@@ -13,6 +14,7 @@ ORDERS: dict[str, type[Order]] = {
     "perm": Permuted,
     "rand": Random,
 }
+register_components(ORDERS.values())
 
 __all__ = ["ORDERS", "Order", "get_order"]
 

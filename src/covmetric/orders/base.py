@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from covmetric._validation import IntArray
+from covmetric._utils.validation import IntArray
 
 
 class Order(ABC):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from covmetric._validation import IntArray
+from covmetric._utils.validation import IntArray
 from covmetric.orders.base import Order
 
 

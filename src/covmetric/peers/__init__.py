@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from covmetric.peers._base import PeerMetric
-from covmetric.peers._fixed import FixedDistance
-from covmetric.peers.fixed import FIXED_DISTANCES, FixedDistanceClassifier
+from covmetric.peers.base import PeerMetric
+from covmetric.peers.distances import FIXED_DISTANCES, FixedDistance
+from covmetric.peers.fixed_classifier import FixedDistanceClassifier
 from covmetric.peers.itml import VectorITML
 from covmetric.peers.leml import LEML, LemlResult, leml
 from covmetric.peers.vemulapalli import VemulapalliMetric

@@ -6,38 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from covmetric._validation import FloatArray, is_number
+from covmetric._utils.validation import FloatArray, is_number
 from covmetric.constraints import Constraints
-from covmetric.embeddings import Embedding
-from covmetric.embeddings.identity import Identity
-from covmetric.embeddings.vectorised_log import VectorisedLog
-from covmetric.half_vectors import half_vectors_of
-from covmetric.peers._base import PairPeer
-
-
-class VectorisedIdentity(Identity):
-    """The half vector of X itself, with sqrt(2) off the diagonal, shape (..., p, 1). Takes singular matrices.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> VectorisedIdentity().fit_transform(np.eye(3)[None]).shape
-    (1, 6, 1)
-    """
-
-    name = "vecid"
-
-    @property
-    def shape_out_(self) -> tuple[int, int]:
-        """The shape (p, 1) of an embedded example."""
-        return half_vectors_of(self.shape_in_[0]).size, 1
-
-    def _transform(self, X: FloatArray, eps: float) -> FloatArray:  # noqa: ARG002
-        return half_vectors_of(X.shape[-1]).pack(X)[..., None]
-
-    def _inverse(self, embedded: FloatArray) -> FloatArray:
-        return half_vectors_of(self.shape_in_[0]).unpack(embedded[..., 0])
-
+from covmetric.embeddings import Embedding, VectorisedIdentity, VectorisedLog
+from covmetric.peers.base import PairPeer
 
 #: What the vectors are made of.
 VECTORS: dict[str, type[Embedding]] = {

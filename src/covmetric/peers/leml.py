@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from covmetric._validation import FloatArray, check_counts, check_tolerance
-from covmetric.certificate import Certificate
+from covmetric._utils.validation import FloatArray, check_counts, check_tolerance
 from covmetric.embeddings import Embedding, get_embedding
-from covmetric.peers._base import PairPeer
+from covmetric.peers.base import PairPeer
 from covmetric.problem import MetricProblem
+from covmetric.problem.certificate import Certificate
 from covmetric.solvers import History
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from covmetric.embeddings import Embedding, get_embedding
-from covmetric.peers._base import PairPeer
+from covmetric.peers.base import PairPeer
 
 
 class VemulapalliMetric(PairPeer):

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from covmetric._validation import FloatArray, IntArray, Matrices, check_counts, check_tolerance, is_number
-from covmetric._warning import warn
+from covmetric._utils.half_vectors import half_vectors_of
+from covmetric._utils.validation import FloatArray, IntArray, Matrices, check_counts, check_tolerance, is_number
+from covmetric._utils.warning import warn
 from covmetric.embeddings.base import definite, from_spectrum
 from covmetric.embeddings.log import Log
-from covmetric.half_vectors import half_vectors_of
 from covmetric.metric import LearnedMetric
-from covmetric.peers._base import PeerMetric
+from covmetric.peers.base import PeerMetric
 
 
 class KernelTargetAlignment(PeerMetric):

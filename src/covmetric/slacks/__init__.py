@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from covmetric._registry import resolve
+from covmetric._utils.registry import resolve
+from covmetric.model_file import register_components
 from covmetric.slacks.base import Slack
 from covmetric.slacks.itakura_saito import ItakuraSaito
 from covmetric.slacks.relative_entropy import RelativeEntropy
@@ -13,6 +14,7 @@ SLACKS: dict[str, type[Slack]] = {
     "l2": Squared,
     "re": RelativeEntropy,
 }
+register_components(SLACKS.values())
 
 __all__ = ["SLACKS", "Slack", "get_slack"]
 

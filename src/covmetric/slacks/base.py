@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
-from covmetric._validation import FloatArray
+from covmetric._utils.validation import FloatArray
 
 
 class Slack(ABC):

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from covmetric._validation import FloatArray
+from covmetric._utils.validation import FloatArray
 from covmetric.slacks.base import Slack
 
 # exp(-40) is below half the spacing of the doubles near 1: from here on down, h(t) = 1 - exp(t) is 1.

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from covmetric._validation import FloatArray
+from covmetric._utils.validation import FloatArray
 from covmetric.slacks.base import Slack
 
 

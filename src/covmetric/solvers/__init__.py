@@ -1,38 +1,16 @@
-"""Solvers and `solve`. One a file; `SOLVERS` lists them by name."""
+"""Solvers, and `solve`. One solver a file or folder; `SOLVERS` lists them by name."""
 
 from __future__ import annotations
 
-import time
-from dataclasses import replace
-from typing import Any
-
-import numpy as np
-
-from covmetric._registry import resolve
-from covmetric._threads import limited_threads
-from covmetric._validation import as_floats, check_tolerance, generator, is_count, positive_vector
-from covmetric._warning import warn
-from covmetric.problem import CertifiedPoint, MetricProblem
+from covmetric.solvers.api import solve, solve_path
 from covmetric.solvers.base import Solver, StepFailed, StepStalled
 from covmetric.solvers.dykstra import Dykstra
-from covmetric.solvers.interrupt import deferred_interrupts, interrupt_waits
-from covmetric.solvers.loop import Callback, run
+from covmetric.solvers.loop import Callback
 from covmetric.solvers.newton import Newton
+from covmetric.solvers.registry import SOLVERS, choose_solver, get_solver
 from covmetric.solvers.result import History, SolveResult, SolverState, Status
 
-SOLVERS: dict[str, type[Solver[Any]]] = {
-    "dykstra": Dykstra,
-    "newton": Newton,
-}
-
-# `auto` is Dykstra for examples with so many more rows than columns, and no fewer pairs than rows, where weights sum
-# up to something between these two.
-_THIN, _LIGHTEST, _HEAVIEST = 10, 50.0, 2000.0
-# Below this size of W one BLAS thread is faster than two (benchmarks/projection.py).
-ONE_THREAD_BELOW = 256
-
 __all__ = [
-    "ONE_THREAD_BELOW",
     "SOLVERS",
     "Callback",
     "Dykstra",
@@ -44,190 +22,8 @@ __all__ = [
     "Status",
     "StepFailed",
     "StepStalled",
+    "choose_solver",
     "get_solver",
     "solve",
     "solve_path",
 ]
-
-
-def solve(
-    problem: MetricProblem,
-    solver: str | Solver[Any] = "auto",
-    tol: float = 1e-6,
-    max_iter: int | None = None,
-    random_state: Any = None,
-    warm_start: Any = None,
-    callback: Callback | None = None,
-) -> SolveResult:
-    """Solve a metric learning problem, and prove how well.
-
-    Parameters
-    ----------
-    problem : MetricProblem
-    solver : {"auto", "newton", "dykstra"} or Solver, default="auto"
-        "auto" picks the faster by n, m, K and the weights: Newton, but for long thin problems (docs/solvers.md).
-        "dykstra" is the paper's method in permuted order; `Dykstra(order=...)` gives the other orders.
-    tol : float, default=1e-6
-        Bound on the relative gap, gap / max(1, |primal|). 0 disables the gap and stall tests: exactly `max_iter`
-        iterations are made, and the status is MAX_ITER without a warning.
-    max_iter : int or None, default=None
-        Most iterations: steps (Newton) or epochs of K projections (Dykstra). None: the solver's own default.
-    random_state : int, numpy Generator or RandomState, or None
-        Seed of the random orders. An int gives the same bits every time.
-    warm_start : array of shape (K,), SolveResult or None
-        Multipliers to start from; they are repaired where they do not fit.
-    callback : callable or None
-        Called with a `SolverState` after each certificate; returning True stops the solve.
-
-    Returns
-    -------
-    SolveResult
-        Ctrl-C returns the best so far, with status INTERRUPTED.
-
-    Warns
-    -----
-    sklearn.exceptions.ConvergenceWarning
-        Unless the status is SOLVED (or tol is 0 and the status MAX_ITER).
-
-    Raises
-    ------
-    ValueError
-        If an argument does not fit.
-    """
-    if not isinstance(problem, MetricProblem):
-        raise ValueError(f"problem must be a MetricProblem, got {type(problem).__name__}")
-    with problem.sums.in_use():
-        return _solve(problem, solver, tol, max_iter, random_state, warm_start, callback)
-
-
-def _solve(
-    problem: MetricProblem,
-    solver: str | Solver[Any],
-    tol: float,
-    max_iter: int | None,
-    random_state: Any,
-    warm_start: Any,
-    callback: Callback | None,
-) -> SolveResult:
-    """`solve`, with what it keeps of the pairs left for the next."""
-    chosen = _choose(solver, problem)
-    check_tolerance(tol)
-    limit = chosen.default_max_iter if max_iter is None else max_iter
-    if not is_count(limit):
-        raise ValueError(f"max_iter must be None or an integer >= 0, got {max_iter!r}")
-    if callback is not None and not callable(callback):
-        raise ValueError(f"callback must be None or callable, got {callback!r}")
-    threads = 1 if problem.n < ONE_THREAD_BELOW else None
-    started = time.perf_counter()
-    with deferred_interrupts(), np.errstate(all="ignore"), limited_threads(threads, "blas"):
-        result = run(
-            problem,
-            chosen,
-            tol=float(tol),
-            max_iter=int(limit),
-            start=_start(problem, warm_start, float(tol)),
-            started=started,
-            rng=generator(random_state),
-            callback=callback,
-        )
-        if interrupt_waits():  # it came too late to cut this solve short, but whoever has more to do should stop
-            result = replace(result, status=Status.INTERRUPTED)
-        if result.status is not Status.SOLVED and not (tol == 0.0 and result.status is Status.MAX_ITER):
-            _warn(result)
-    return result
-
-
-def solve_path(
-    problem: MetricProblem,
-    lambdas: Any,
-    solver: str | Solver[Any] = "auto",
-    tol: float = 1e-6,
-    max_iter: int | None = None,
-    random_state: Any = None,
-    callback: Callback | None = None,
-) -> list[SolveResult]:
-    """Solve a problem for several lambda, each from the solution of the one before.
-
-    Parameters
-    ----------
-    problem : MetricProblem
-        Its weights are those at lambda = 1; they are divided by each lambda.
-    lambdas : sequence of floats > 0
-        Worked through from the largest to the smallest, whatever their order here.
-    solver, tol, max_iter, random_state, callback
-        As in `solve`.
-
-    Returns
-    -------
-    list of SolveResult
-        In the order of `lambdas`, each with its own certificate. After Ctrl-C only those that were reached, the last
-        of which is INTERRUPTED.
-
-    Examples
-    --------
-    >>> from covmetric import make_paper_problem, solve_path
-    >>> problem = make_paper_problem(n=5, K=20, lam=1.0, seed=0)
-    >>> [r.status.name for r in solve_path(problem, [1e-1, 1e-2, 1e-3])]
-    ['SOLVED', 'SOLVED', 'SOLVED']
-    """
-    if not isinstance(problem, MetricProblem):
-        raise ValueError(f"problem must be a MetricProblem, got {type(problem).__name__}")
-    values = as_floats("lambdas", lambdas)
-    if values.ndim != 1 or len(values) == 0:
-        raise ValueError(f"lambdas must be a sequence of at least one number, got shape {values.shape}")
-    positive_vector("lambdas", values, len(values))
-    results: dict[int, SolveResult] = {}
-    last = None
-    with problem.sums.in_use(), deferred_interrupts():
-        for i in np.argsort(-values, kind="stable"):
-            scaled = problem.changed(weights=problem.weights / values[i])
-            last = _solve(scaled, solver, tol, max_iter, random_state, last, callback)
-            results[int(i)] = last
-            if last.status is Status.INTERRUPTED:
-                break
-    return [results[i] for i in sorted(results)]
-
-
-def _choose(solver: str | Solver[Any], problem: MetricProblem) -> Solver[Any]:
-    chosen = get_solver(solver)
-    return SOLVERS[_fastest(problem)]() if chosen is None else chosen
-
-
-def get_solver(solver: str | Solver[Any]) -> Solver[Any] | None:
-    """The solver of that name, or the object itself; None for "auto"."""
-    if isinstance(solver, str) and solver == "auto":
-        return None
-    return resolve("solver", solver, SOLVERS, Solver, also="auto")
-
-
-def _fastest(problem: MetricProblem) -> str:
-    """The name of the solver that `auto` stands for; docs/solvers.md has the measurements behind it.
-
-    A Newton step costs a few passes over the n(n+1)/2 entries of each A_k, an epoch of Dykstra n^2 m per pair: where
-    m is small, no more than one of those passes. Its epochs are few where the weights are neither so small that Newton
-    needs no more than three steps, nor so large that the pairs outweigh the regulariser.
-    """
-    thin = _THIN * problem.m <= problem.n <= problem.n_pairs
-    return "dykstra" if thin and _LIGHTEST <= float(problem.weights.sum()) <= _HEAVIEST else "newton"
-
-
-def _start(problem: MetricProblem, warm_start: Any, tol: float) -> CertifiedPoint:
-    """A metric and the feasible multipliers that it belongs to."""
-    if warm_start is None:
-        return problem.certified_arrays(np.eye(problem.n), np.zeros(problem.n_pairs), tol)
-    multipliers = warm_start.multipliers if isinstance(warm_start, SolveResult) else warm_start
-    try:
-        return problem.certified(None, multipliers, tol)
-    except ValueError as error:
-        raise ValueError(f"warm_start does not fit the problem: {error}") from None
-
-
-def _warn(result: SolveResult) -> None:
-    from sklearn.exceptions import ConvergenceWarning  # scikit-learn takes a second to import
-
-    certificate = result.certificate
-    warn(
-        f"{result.status.name} after {result.n_iter} iterations, relative gap {certificate.relative_gap:.3g} with "
-        f"tolerance {certificate.tol:.3g}: {result.status.message}",
-        ConvergenceWarning,
-    )

@@ -7,7 +7,7 @@ from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from covmetric._validation import FloatArray
+from covmetric._utils.validation import FloatArray
 from covmetric.problem import CertifiedPoint, MetricProblem
 
 State = TypeVar("State")

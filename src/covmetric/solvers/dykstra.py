@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.linalg import lapack
 
-from covmetric._validation import FloatArray, IntArray, is_count
+from covmetric._utils.tuning import CERTIFICATE_FRACTION, OPERATIONS_PER_SWEEP, certificate_seconds, sweep_seconds
+from covmetric._utils.validation import FloatArray, IntArray, is_count
 from covmetric.orders import Order, get_order
 from covmetric.problem import CertifiedPoint, MetricProblem
 from covmetric.solvers.base import Solver, StepFailed, is_degenerate
 from covmetric.solvers.interrupt import check_interrupt
 
 if TYPE_CHECKING:
-    from covmetric.solvers._kernels import CompiledSlack
+    from covmetric.solvers.compiled import CompiledSlack
 
-# One call of the compiled sweep does about this much arithmetic, so that Ctrl-C is heard within a tenth of a second.
-_FLOPS_PER_CALL = 5e8
 # Certificates in a row with a metric that cannot be stored, before the solve gives up.
 _MAX_DEGENERATE = 5
 
@@ -69,7 +68,7 @@ class Dykstra(Solver[DykstraState]):
         return f"Dykstra(order={self.order!r}, certify_every={self.certify_every!r})"
 
     def start(self, problem: MetricProblem, point: CertifiedPoint, rng: np.random.Generator) -> DykstraState:
-        from covmetric.solvers import _kernels  # Numba takes a second to import
+        from covmetric.solvers import compiled  # Numba takes a second to import
 
         every = self.certify_every
         if every is not None and not (is_count(every) and every >= 1):
@@ -79,34 +78,34 @@ class Dykstra(Solver[DykstraState]):
             alpha=point.multipliers.copy(),
             order=get_order(self.order),
             rng=rng,
-            slack=_kernels.compile_slack(problem.slack),
+            slack=compiled.compile_slack(problem.slack),
         )
 
     def step(self, problem: MetricProblem, state: DykstraState) -> None:
         order = state.order.epoch(problem.n_pairs, state.rng)
         moved, idle = state.counts.tolist()
-        per_call = max(1, int(_FLOPS_PER_CALL / (10 * problem.n**2 * problem.m)))
+        per_call = max(1, int(OPERATIONS_PER_SWEEP / (10 * problem.n**2 * problem.m)))
         for start in range(0, len(order), per_call):
             check_interrupt()
             self._sweep(problem, state, order[start : start + per_call])
         state.epochs_since_certificate += 1
         moved_now, idle_now = state.counts.tolist()
-        state.work_since_certificate += _sweep_seconds(problem, moved_now - moved, idle_now - idle)
+        state.work_since_certificate += sweep_seconds(problem.n, problem.m, moved_now - moved, idle_now - idle)
 
     def _sweep(self, problem: MetricProblem, state: DykstraState, order: IntArray) -> None:
         """Visit the pairs; after a breakdown rebuild W from the multipliers and go on where it happened."""
-        from covmetric.solvers import _kernels
+        from covmetric.solvers import compiled
 
         fresh = False
         while len(order):
             before = sum(state.counts.tolist())
-            status = _kernels.sweep(
+            status = compiled.sweep(
                 state.W, state.alpha, problem.sums.rows, problem.pairs, problem.similar, problem.bounds,
                 problem.weights, order, *state.slack.addresses, state.counts,
             )  # fmt: skip
             done = sum(state.counts.tolist()) - before
             state.visits += done
-            if status == _kernels.DONE:
+            if status == compiled.DONE:
                 return
             if done == 0 and fresh:
                 raise StepFailed
@@ -125,7 +124,9 @@ class Dykstra(Solver[DykstraState]):
     def due(self, problem: MetricProblem, state: DykstraState, tol: float) -> bool:
         if self.certify_every is not None:
             return state.epochs_since_certificate >= self.certify_every
-        return state.work_since_certificate >= 4.0 * _certificate_seconds(problem)
+        kept = problem.sums.lower() is not None
+        cost = certificate_seconds(problem.n, problem.m, problem.n_pairs, kept)
+        return state.work_since_certificate >= cost / CERTIFICATE_FRACTION
 
     def candidate(self, state: DykstraState) -> tuple[None, FloatArray]:
         return None, state.alpha
@@ -144,19 +145,3 @@ class Dykstra(Solver[DykstraState]):
 
     def projections(self, state: DykstraState) -> int:
         return state.visits
-
-
-def _sweep_seconds(problem: MetricProblem, moved: int, idle: int) -> float:
-    """A model of the time of an epoch; with the next one, of their ratio (measured by benchmarks/projection.py)."""
-    n, m = problem.n, min(problem.n, problem.m)
-    product = 2.0 * n * n * m / 4e10
-    rest = (3.0 * n * m * m + 2.0 * n * n * m + 2.0 * m**3) / 3e10
-    return 2e-5 + idle * (3e-7 + product) + moved * (9e-7 + product + rest)
-
-
-def _certificate_seconds(problem: MetricProblem) -> float:
-    """A model of the time of a certificate."""
-    n, m, K = problem.n, problem.m, problem.n_pairs
-    if problem.sums.lower() is not None:
-        return 2.5e-4 + K * 4e-10 * n * n + 7e-10 * n**3
-    return 3e-4 + K * (1.5e-7 + 1e-8 * n * m + 4.0 * n * n * m / 4e10) + 20.0 * n**3 / 2e10

@@ -8,8 +8,8 @@ from typing import Any, Generic
 
 import numpy as np
 
-from covmetric.certificate import Certificate
 from covmetric.problem import CertifiedPoint, MetricProblem
+from covmetric.problem.certificate import Certificate
 from covmetric.solvers.base import Solver, State, StepFailed, StepStalled
 from covmetric.solvers.interrupt import check_interrupt
 from covmetric.solvers.result import History, SolveResult, SolverState, Status

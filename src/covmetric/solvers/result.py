@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from covmetric._validation import FloatArray, IntArray
-from covmetric.certificate import Certificate
+from covmetric._utils.validation import FloatArray, IntArray
+from covmetric._utils.warning import warn
+from covmetric.model_file import register_enum, register_record
+from covmetric.problem.certificate import Certificate
 
 
 class Status(enum.Enum):
@@ -102,7 +104,7 @@ class SolveResult:
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update({**state, "status": Status[state["status"]]})
 
-    def carried(self, keep: Any = None, added: int = 0) -> FloatArray:
+    def warm_start(self, keep: Any = None, added: int = 0) -> FloatArray:
         """The multipliers as a warm start after pairs were removed (those in `keep` stay) and `added` at the end.
 
         Where the weights fall, multiply them by the same factor.
@@ -112,15 +114,35 @@ class SolveResult:
         >>> from covmetric import make_paper_problem, solve
         >>> problem = make_paper_problem(n=4, K=6, lam=1e-2, seed=0)
         >>> result = solve(problem)
-        >>> fewer = problem.changed(keep=[0, 2, 3])
-        >>> solve(fewer, warm_start=result.carried(keep=[0, 2, 3])).status.name
+        >>> fewer = problem.replace(keep=[0, 2, 3])
+        >>> solve(fewer, warm_start=result.warm_start(keep=[0, 2, 3])).status.name
         'SOLVED'
         """
         kept = self.multipliers if keep is None else self.multipliers[np.asarray(keep)]
         return np.concatenate([kept, np.zeros(added)])
+
+    def carried(self, keep: Any = None, added: int = 0) -> FloatArray:
+        """Deprecated alias of `warm_start`.
+
+        Parameters
+        ----------
+        keep, added
+            As in `warm_start`.
+
+        Returns
+        -------
+        array of shape (K,)
+        """
+        warn("SolveResult.carried is deprecated, use SolveResult.warm_start", FutureWarning)
+        return self.warm_start(keep, added)
 
     def __str__(self) -> str:
         return (
             f"{self.status.name} after {self.n_iter} iterations and {self.seconds:.3g} s: {self.status.message}\n"
             f"{self.certificate}"
         )
+
+
+register_enum("$status", Status)
+for _cls in (Certificate, History, SolveResult):
+    register_record(_cls)

@@ -1,0 +1,103 @@
+"""What embeddings share that return a symmetric matrix as one column: its half vector."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from covmetric._utils.half_vectors import half_vectors_of
+from covmetric._utils.validation import FloatArray, IntArray, Matrices
+from covmetric.embeddings.base import Embedding
+
+
+class HalfVectorEmbedding(Embedding):
+    """An embedding whose value is a symmetric matrix as a vector of p = n(n+1)/2 entries, shape (..., p, 1).
+
+    Off-diagonal entries are multiplied by sqrt(2), which keeps inner products. Hermitian matrices have n^2 entries: the
+    imaginary parts come after the real ones. W weighs every entry against every other.
+    """
+
+    @property
+    def copies_(self) -> int:
+        """1: the entries of a Hermitian matrix are listed once."""
+        return 1
+
+    @property
+    def shape_out_(self) -> tuple[int, int]:
+        """The shape (p, 1) of an embedded example."""
+        n = self.shape_in_[0]
+        return (n * n if self.complex_ else n * (n + 1) // 2), 1
+
+    def row_channels(self) -> IntArray:
+        """Return the two channels of each entry.
+
+        Returns
+        -------
+        array of int, shape (p, 2)
+        """
+        n = self.shape_in_[0]
+        entries = np.stack(np.tril_indices(n), axis=1)
+        return np.concatenate([entries, np.stack(np.tril_indices(n, -1), axis=1)]) if self.complex_ else entries
+
+    def row_names(self, names: Sequence[str] | None = None) -> list[str]:
+        """Return the names of the two channels of each entry, joined by a colon.
+
+        Parameters
+        ----------
+        names : sequence of str or None, default=None
+            Names of the channels; None: x0, x1, ...
+
+        Returns
+        -------
+        list of str
+        """
+        labels, n_real = self.channel_names(names), half_vectors_of(self.shape_in_[0]).size
+        return [
+            f"{labels[j]}:{labels[i]}{'' if row < n_real else ' imag'}"
+            for row, (i, j) in enumerate(self.row_channels().tolist())
+        ]
+
+
+def pack(matrices: Matrices) -> FloatArray:
+    """Return symmetric or Hermitian matrices as columns.
+
+    Parameters
+    ----------
+    matrices : array of shape (..., n, n)
+        Symmetric or Hermitian.
+
+    Returns
+    -------
+    array of shape (..., p, 1)
+    """
+    half = half_vectors_of(matrices.shape[-1])
+    packed = half.pack(matrices.real)
+    if np.iscomplexobj(matrices):
+        rows, columns = np.tril_indices(half.n, -1)
+        packed = np.concatenate([packed, np.sqrt(2.0) * matrices.imag[..., rows, columns]], axis=-1)
+    return packed[..., None]
+
+
+def unpack(columns: FloatArray, n: int) -> Matrices:
+    """Return the matrices that `pack` turns into these columns.
+
+    Parameters
+    ----------
+    columns : array of shape (..., p, 1)
+        With n(n+1)/2 entries for symmetric matrices, n^2 for Hermitian ones.
+    n : int
+        The size of the matrices.
+
+    Returns
+    -------
+    array of shape (..., n, n)
+    """
+    half = half_vectors_of(n)
+    matrices: Matrices = half.unpack(columns[..., : half.size, 0])
+    if columns.shape[-2] == half.size:
+        return matrices
+    rows, cols = np.tril_indices(n, -1)
+    imaginary = np.zeros(matrices.shape)
+    imaginary[..., rows, cols] = columns[..., half.size :, 0] / np.sqrt(2.0)
+    return np.asarray(matrices + 1j * (imaginary - np.swapaxes(imaginary, -1, -2)))

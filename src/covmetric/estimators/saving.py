@@ -1,0 +1,110 @@
+"""What estimators put into a model file, and how they take it back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from covmetric._utils.validation import is_count, is_number
+from covmetric.learning.restore import check_claims
+from covmetric.metric import LearnedMetric
+from covmetric.model_file import Savable, constructor_defaults, for_any_machine
+from covmetric.solvers import SolveResult
+
+#: What each part must be; a file may say anything.
+_SENSIBLE: dict[str, Callable[[Any], bool]] = {
+    "metric_": lambda v: isinstance(v, LearnedMetric),
+    "result_": lambda v: v is None or isinstance(v, SolveResult),
+    "scale_": lambda v: is_number(v) and v > 0,
+    "classes_": lambda v: isinstance(v, np.ndarray) and len(v) >= 2 and np.array_equal(v, np.unique(v)),
+    "n_features_in_": lambda v: is_count(v) and v > 0,
+    "threshold_": is_number,
+    "best_params_": lambda v: isinstance(v, dict),
+    "best_score_": is_number,
+    "best_index_": is_count,
+    "cv_results_": lambda v: isinstance(v, dict),
+}
+
+
+class SavedEstimator(Savable):
+    """An estimator whose fitted attributes `_parts`, and the names of its features, go into a file."""
+
+    _parts: ClassVar[tuple[str, ...]]
+    metric_: LearnedMetric
+    n_features_in_: int
+    set_output: Callable[..., Any]
+
+    def is_fitted(self) -> bool:
+        """Return whether the estimator is fitted.
+
+        Returns
+        -------
+        bool
+        """
+        return hasattr(self, self._parts[0])
+
+    def get_state(self) -> dict[str, Any]:
+        """Return the parameters and, if fitted, the fitted attributes, for a model file.
+
+        Returns
+        -------
+        dict
+        """
+        parameters = for_any_machine({name: getattr(self, name) for name in constructor_defaults(type(self))})
+        return {**parameters, **(self._fitted_parts() if self.is_fitted() else {})}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        """Make an estimator of its state, which may come from a hostile file.
+
+        Parameters
+        ----------
+        state : dict
+            As of `get_state`.
+
+        Returns
+        -------
+        estimator
+
+        Raises
+        ------
+        ValueError
+            If the state does not make sense.
+        """
+        estimator = cls(**for_any_machine({name: state.pop(name) for name in constructor_defaults(cls)}))
+        if state:  # otherwise it is not fitted: the learner of a classifier
+            estimator._restore(state)
+        return estimator
+
+    def _fitted_parts(self) -> dict[str, Any]:
+        names = [*self._parts, "feature_names_in_", "_sklearn_output_config"]
+        return {name: getattr(self, name) for name in names if hasattr(self, name)}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        """Take over the parts that a file has, after looking at each."""
+        names, output = state.pop("feature_names_in_", None), state.pop("_sklearn_output_config", None)
+        if set(state) != set(self._parts):
+            raise ValueError(f"{type(self).__name__} lacks, or does not have, {sorted(set(state) ^ set(self._parts))}")
+        for name, value in state.items():
+            if name in _SENSIBLE and not _SENSIBLE[name](value):
+                raise ValueError(f"{name} of {type(self).__name__} does not make sense")
+            setattr(self, name, value)
+        if names is not None:
+            if not (isinstance(names, np.ndarray) and names.shape == (self.n_features_in_,)):
+                raise ValueError(f"feature_names_in_ must have {self.n_features_in_} entries")
+            self.feature_names_in_ = names
+        if output is not None:
+            self.set_output(transform=output["transform"])
+        self._check_restored()
+
+    def _check_restored(self) -> None:
+        shape = self.metric_.embedding.shape_in_
+        if shape[0] != self.n_features_in_:
+            raise ValueError(f"n_features_in_ is {self.n_features_in_}, and the metric was learned on {shape}")
+        result = getattr(self, "result_", None)
+        if result is not None:
+            check_claims(result)
+            if result.W.shape != self.metric_.W.shape or result.multipliers.shape != result.slacks.shape:
+                raise ValueError("result_ does not belong to metric_")

@@ -1,0 +1,64 @@
+"""Fixed distances that are Euclidean after an embedding: Frobenius of Phi(X1) - Phi(X2)."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from covmetric._utils.distances import cross_distances
+from covmetric._utils.validation import FloatArray, IntArray
+from covmetric.embeddings import get_embedding
+from covmetric.neighbors import get_search
+from covmetric.peers.distances.base import FixedDistance
+
+
+class EmbeddedDistance(FixedDistance):
+    """``factor * ||Phi(X1) - Phi(X2)||``: neighbours are those of vectors."""
+
+    phi: ClassVar[str]
+    factor: ClassVar[float] = 1.0
+
+    def fit(self, X: Any) -> Self:
+        self._embedding = get_embedding(self.phi, reg=self.reg)
+        self._vectors = _flat(self._embedding.fit_transform(X, n_jobs=self.n_jobs))
+        self._search = get_search("auto", self.n_jobs, self._vectors.shape).fit(self._vectors)
+        return self
+
+    def nearest(self, X: Any, k: int) -> tuple[FloatArray, IntArray]:
+        distances, indices = self._search.nearest(None if X is None else self._map(X), k)
+        return self.factor * distances, indices
+
+    def pairwise(self, X: Any) -> FloatArray:
+        return self.factor * np.sqrt(cross_distances(self._map(X), self._vectors, self.n_jobs))
+
+    def _map(self, X: Any) -> FloatArray:
+        return _flat(self._embedding.transform(X, n_jobs=self.n_jobs))
+
+
+def _flat(embedded: FloatArray) -> FloatArray:
+    return embedded.reshape(len(embedded), -1)
+
+
+class Euclid(EmbeddedDistance):
+    """Frobenius."""
+
+    name, phi = "euclid", "id"
+
+
+class LogEuclid(EmbeddedDistance):
+    """Frobenius of the logarithms."""
+
+    name, phi = "logeuclid", "log"
+
+
+class PowerEuclid(EmbeddedDistance):
+    """Frobenius of the square roots over 1/2, as in pyRiemann's `distance_poweuclid` with p = 1/2."""
+
+    name, phi, factor = "power", "sqrt", 2.0
+
+
+class CholeskyDistance(EmbeddedDistance):
+    """Frobenius of the Cholesky factors."""
+
+    name, phi = "cholesky", "chol"

@@ -1,0 +1,10 @@
+"""The learning problem: objective, dual and certificate. It knows nothing about solvers."""
+
+from __future__ import annotations
+
+from covmetric.problem.certificate import Certificate, divergence_roots
+from covmetric.problem.metric_problem import CertifiedPoint, MetricProblem
+from covmetric.problem.sums import PairSums
+from covmetric.problem.synthetic import make_paper_problem
+
+__all__ = ["Certificate", "CertifiedPoint", "MetricProblem", "PairSums", "divergence_roots", "make_paper_problem"]

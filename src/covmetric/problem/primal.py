@@ -1,0 +1,139 @@
+"""Points of the primal problem: the objective of a metric as it is stored, with the rounding error of the objective."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import lapack
+
+from covmetric._utils.validation import FloatArray
+from covmetric.problem.sums import is_multiple_of_identity
+from covmetric.problem.terms import PairTerms
+
+_EPS = float(np.finfo(np.float64).eps)
+# An error above this, relative to the objective, is worth the correction for the rounding of the factor.
+_ACCURATE_BELOW = 1e-11
+# Slices of this many parts of a factor hold all its bits.
+_SLICES = 4
+
+
+@dataclass(frozen=True)
+class PrimalPoint:
+    """A positive definite metric W, with what follows from it.
+
+    Attributes
+    ----------
+    metric : array, shape (n, n)
+    value : float
+        P(W), with the best slack for each pair.
+    ratios : array, shape (K,)
+        s_k = <A_k, W> / b_k, squared distances in units of their bounds.
+    rounding : float
+        An estimate of the rounding error of the value.
+    """
+
+    metric: FloatArray
+    value: float
+    ratios: FloatArray
+    rounding: float
+
+
+class Primal:
+    """The reduced primal P(W) = -log det W + tr W - n + sum over the active pairs of c_k d(s_k)."""
+
+    def __init__(self, terms: PairTerms) -> None:
+        self._terms, self._sums, self._slack = terms, terms.sums, terms.slack
+        self._similar, self._bounds, self._weights = terms.similar, terms.bounds, terms.weights
+        with np.errstate(over="ignore"):
+            self.squared_norms = terms.sums.squared_norms()
+
+    def multipliers(self, s: FloatArray) -> FloatArray:
+        """y (c/b) d'(s) on the active pairs: the optimal multipliers, at the optimal W."""
+        active = self._terms.active(s)
+        multipliers = np.zeros(len(s))
+        gradient = self._slack.gradient(s[active])
+        multipliers[active] = self._similar[active] * self._weights[active] / self._bounds[active] * gradient
+        return multipliers
+
+    def point(self, W: FloatArray) -> PrimalPoint | None:
+        """The point of a symmetric W, or None where W is not positive definite."""
+        factor, failed = lapack.dpotrf(W, lower=True, clean=True)
+        if failed:
+            return None
+        if is_multiple_of_identity(W):
+            s = W[0, 0] * self.squared_norms / self._bounds
+        else:
+            s = self._sums.quadratic(W) / self._bounds
+        logdet = 2.0 * float(np.log(factor.diagonal()).sum())
+        # The factor is that of W + E, |E_ij| <= eps w_i w_j.
+        w = np.sqrt(W.diagonal())
+        inverse, _ = lapack.dtrtri(factor, lower=True)
+        shift = _EPS * float(W.trace()) * self.squared_norms / self._bounds
+        spread = np.abs(inverse) @ w
+        point, error = self._assembled(W, logdet, s, shift, _EPS * float(spread @ spread))
+        if error > _ACCURATE_BELOW * max(1.0, abs(point.value)):
+            return self._accurate(W, factor, inverse, logdet)
+        return point
+
+    def _accurate(self, W: FloatArray, factor: FloatArray, inverse: FloatArray, logdet: float) -> PrimalPoint | None:
+        """The point of an ill-conditioned W: E = W - L L^T is computed without rounding, and P is corrected for it."""
+        E = residual(W, factor)
+        X = inverse @ E @ inverse.T
+        spectrum = np.linalg.eigvalsh(X)
+        if not (np.isfinite(spectrum).all() and spectrum[0] > -0.5):
+            return None
+        logdet += float(np.log1p(spectrum).sum())
+        s = np.maximum((self._sums.distances(factor) + self._sums.quadratic(E)) / self._bounds, 0.0)
+        trace = float(np.trace(W))
+        # What is left: the rounding of the entries of L^T F, of F^T E F, and of X.
+        norms = self.squared_norms / self._bounds
+        noise = _EPS * np.sqrt(trace * norms)
+        shift = 2.0 * noise * np.sqrt(s) + noise**2
+        condition = float(np.sqrt((factor**2).sum() * (inverse**2).sum()))
+        return self._assembled(W, logdet, s, shift, _EPS * condition * float(np.abs(spectrum).sum()))[0]
+
+    def _assembled(
+        self, W: FloatArray, logdet: float, s: FloatArray, shift: FloatArray, error: float
+    ) -> tuple[PrimalPoint, float]:
+        """The point with these figures, and its error without the part of the last summation.
+
+        `error` is that of log det, `shift` that of s, which the losses take up to second order. The digits of the
+        terms of P are the last to be rounded.
+        """
+        active = self._terms.active(s)
+        s_a, shift, c = s[active], shift[active], self._weights[active]
+        pull = np.abs(self._slack.gradient(s_a))
+        price = c @ self._slack.divergence(s_a)
+        bend = self._slack.curvature(s_a) * shift**2
+        error += float(c @ np.where(shift > 0.0, pull * shift + bend, 0.0))
+        n, trace = len(W), float(W.trace())
+        rounding = error + _EPS * float(abs(logdet) + trace + n + price + (c * pull) @ s_a)
+        return PrimalPoint(W, float(trace - logdet - n + price), s, rounding), error
+
+
+def residual(W: FloatArray, factor: FloatArray) -> FloatArray:
+    """W - L L^T to twice the working precision.
+
+    The rows of L are cut into slices of so few bits that the products of two slices are exact (Ozaki et al., Numerical
+    Algorithms 59, 2012); what is left is a sum of exact matrices, with the error of each addition kept.
+    """
+    n = len(W)
+    bits = (53 - int(np.ceil(np.log2(n + 1)))) // 2
+    slices = []
+    rest = factor.copy()
+    for _ in range(_SLICES):
+        largest = np.abs(rest).max(axis=1, keepdims=True)
+        anchor = np.ldexp(1.0, np.frexp(largest)[1] + 53 - bits)
+        head = (rest + anchor) - anchor
+        slices.append(head)
+        rest = rest - head
+    total, error = W.copy(), np.zeros_like(W)
+    for i, a in enumerate(slices):
+        for b in slices[: _SLICES - i]:
+            product = -(a @ b.T)
+            new = total + product
+            back = new - total
+            error += (total - (new - back)) + (product - back)
+            total = new
+    return total + error

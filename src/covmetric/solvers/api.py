@@ -1,0 +1,180 @@
+"""`solve` and `solve_path`: a problem in, a certified metric out."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from covmetric._utils import tuning
+from covmetric._utils.threads import limited_threads
+from covmetric._utils.validation import as_floats, check_tolerance, generator, is_count, positive_vector
+from covmetric._utils.warning import warn
+from covmetric.problem import CertifiedPoint, MetricProblem
+from covmetric.solvers.base import Solver
+from covmetric.solvers.interrupt import deferred_interrupts, interrupt_waits
+from covmetric.solvers.loop import Callback, run
+from covmetric.solvers.registry import choose_solver
+from covmetric.solvers.result import SolveResult, Status
+
+
+def solve(
+    problem: MetricProblem,
+    solver: str | Solver[Any] = "auto",
+    tol: float = 1e-6,
+    max_iter: int | None = None,
+    random_state: Any = None,
+    warm_start: Any = None,
+    callback: Callback | None = None,
+) -> SolveResult:
+    """Solve a metric learning problem, and prove how well.
+
+    Parameters
+    ----------
+    problem : MetricProblem
+    solver : {"auto", "newton", "dykstra"} or Solver, default="auto"
+        "auto" picks the faster by n, m, K and the weights: Newton, but for long thin problems (docs/solvers.md).
+        "dykstra" is the paper's method in permuted order; `Dykstra(order=...)` gives the other orders.
+    tol : float, default=1e-6
+        Bound on the relative gap, gap / max(1, |primal|). 0 disables the gap and stall tests: exactly `max_iter`
+        iterations are made, and the status is MAX_ITER without a warning.
+    max_iter : int or None, default=None
+        Most iterations: steps (Newton) or epochs of K projections (Dykstra). None: the solver's own default.
+    random_state : int, numpy Generator or RandomState, or None
+        Seed of the random orders. An int gives the same bits every time.
+    warm_start : array of shape (K,), SolveResult or None
+        Multipliers to start from; they are repaired where they do not fit.
+    callback : callable or None
+        Called with a `SolverState` after each certificate; returning True stops the solve.
+
+    Returns
+    -------
+    SolveResult
+        Ctrl-C returns the best so far, with status INTERRUPTED.
+
+    Warns
+    -----
+    sklearn.exceptions.ConvergenceWarning
+        Unless the status is SOLVED (or tol is 0 and the status MAX_ITER).
+
+    Raises
+    ------
+    ValueError
+        If an argument does not fit.
+    """
+    if not isinstance(problem, MetricProblem):
+        raise ValueError(f"problem must be a MetricProblem, got {type(problem).__name__}")
+    with problem.sums.in_use():
+        return _solve(problem, solver, tol, max_iter, random_state, warm_start, callback)
+
+
+def _solve(
+    problem: MetricProblem,
+    solver: str | Solver[Any],
+    tol: float,
+    max_iter: int | None,
+    random_state: Any,
+    warm_start: Any,
+    callback: Callback | None,
+) -> SolveResult:
+    """`solve`, with what it keeps of the pairs left for the next."""
+    chosen = choose_solver(solver, problem)
+    check_tolerance(tol)
+    limit = chosen.default_max_iter if max_iter is None else max_iter
+    if not is_count(limit):
+        raise ValueError(f"max_iter must be None or an integer >= 0, got {max_iter!r}")
+    if callback is not None and not callable(callback):
+        raise ValueError(f"callback must be None or callable, got {callback!r}")
+    threads = 1 if problem.n < tuning.ONE_THREAD_BELOW else None
+    started = time.perf_counter()
+    with deferred_interrupts(), np.errstate(all="ignore"), limited_threads(threads, "blas"):
+        result = run(
+            problem,
+            chosen,
+            tol=float(tol),
+            max_iter=int(limit),
+            start=_start(problem, warm_start, float(tol)),
+            started=started,
+            rng=generator(random_state),
+            callback=callback,
+        )
+        if interrupt_waits():  # it came too late to cut this solve short, but whoever has more to do should stop
+            result = replace(result, status=Status.INTERRUPTED)
+        if result.status is not Status.SOLVED and not (tol == 0.0 and result.status is Status.MAX_ITER):
+            _warn(result)
+    return result
+
+
+def solve_path(
+    problem: MetricProblem,
+    lambdas: Any,
+    solver: str | Solver[Any] = "auto",
+    tol: float = 1e-6,
+    max_iter: int | None = None,
+    random_state: Any = None,
+    callback: Callback | None = None,
+) -> list[SolveResult]:
+    """Solve a problem for several lambda, each from the solution of the one before.
+
+    Parameters
+    ----------
+    problem : MetricProblem
+        Its weights are those at lambda = 1; they are divided by each lambda.
+    lambdas : sequence of floats > 0
+        Worked through from the largest to the smallest, whatever their order here.
+    solver, tol, max_iter, random_state, callback
+        As in `solve`.
+
+    Returns
+    -------
+    list of SolveResult
+        In the order of `lambdas`, each with its own certificate. After Ctrl-C only those that were reached, the last
+        of which is INTERRUPTED.
+
+    Examples
+    --------
+    >>> from covmetric import make_paper_problem, solve_path
+    >>> problem = make_paper_problem(n=5, K=20, lam=1.0, seed=0)
+    >>> [r.status.name for r in solve_path(problem, [1e-1, 1e-2, 1e-3])]
+    ['SOLVED', 'SOLVED', 'SOLVED']
+    """
+    if not isinstance(problem, MetricProblem):
+        raise ValueError(f"problem must be a MetricProblem, got {type(problem).__name__}")
+    values = as_floats("lambdas", lambdas)
+    if values.ndim != 1 or len(values) == 0:
+        raise ValueError(f"lambdas must be a sequence of at least one number, got shape {values.shape}")
+    positive_vector("lambdas", values, len(values))
+    results: dict[int, SolveResult] = {}
+    last = None
+    with problem.sums.in_use(), deferred_interrupts():
+        for i in np.argsort(-values, kind="stable"):
+            scaled = problem.replace(weights=problem.weights / values[i])
+            last = _solve(scaled, solver, tol, max_iter, random_state, last, callback)
+            results[int(i)] = last
+            if last.status is Status.INTERRUPTED:
+                break
+    return [results[i] for i in sorted(results)]
+
+
+def _start(problem: MetricProblem, warm_start: Any, tol: float) -> CertifiedPoint:
+    """A metric and the feasible multipliers that it belongs to."""
+    if warm_start is None:
+        return problem.certified_arrays(np.eye(problem.n), np.zeros(problem.n_pairs), tol)
+    multipliers = warm_start.multipliers if isinstance(warm_start, SolveResult) else warm_start
+    try:
+        return problem.certified(None, multipliers, tol)
+    except ValueError as error:
+        raise ValueError(f"warm_start does not fit the problem: {error}") from None
+
+
+def _warn(result: SolveResult) -> None:
+    from sklearn.exceptions import ConvergenceWarning  # scikit-learn takes a second to import
+
+    certificate = result.certificate
+    warn(
+        f"{result.status.name} after {result.n_iter} iterations, relative gap {certificate.relative_gap:.3g} with "
+        f"tolerance {certificate.tol:.3g}: {result.status.message}",
+        ConvergenceWarning,
+    )

@@ -1,0 +1,98 @@
+"""The objective along a ray of metrics, where it costs next to nothing, and the search for its minimum."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from covmetric._utils.validation import FloatArray
+from covmetric.problem import MetricProblem
+
+# A step is long enough once the slope has fallen to this fraction of the slope at the start.
+_FLAT = 0.5
+_MAX_TRIES = 60
+# This fraction of the limit is as good as the limit.
+_ALMOST = 0.9
+# No eigenvalue of W shrinks by more than this fraction in one step: the way back from the edge of the cone is long.
+_SHRINK = 0.8
+
+
+@dataclass(slots=True, eq=False)  # a frozen one takes microseconds to make, once per step
+class Ray:
+    """P(W(t)) for W(t) = C (I + t Delta) C^T, t >= 0.
+
+    The squared distances are linear in t, and log det(I + t Delta) comes from the eigenvalues of Delta.
+
+    Attributes
+    ----------
+    weights : array, shape (K,)
+        Those of the problem, or a fraction of them on the path.
+    s, ds : array, shape (K,)
+        Squared distances over bounds at t = 0, and their rates.
+    eigenvalues : array, shape (n,)
+        Of Delta, ascending.
+    regulariser : float
+        -log det W + tr W - n at t = 0.
+    trace_rate : float
+        The rate of tr W.
+    """
+
+    problem: MetricProblem
+    weights: FloatArray
+    s: FloatArray
+    ds: FloatArray
+    eigenvalues: FloatArray
+    regulariser: float
+    trace_rate: float
+
+    @property
+    def limit(self) -> float:
+        """W(t) keeps its distance from the edge of the cone up to this t."""
+        return -_SHRINK / float(self.eigenvalues[0]) if self.eigenvalues[0] < 0.0 else np.inf
+
+    def at(self, t: float) -> tuple[float, float]:
+        """The objective and its slope at t, below the limit."""
+        problem, slack = self.problem, self.problem.slack
+        stretch = 1.0 + t * self.eigenvalues
+        s = self.s + t * self.ds
+        active = problem.terms.active(s)
+        s, c = s[active], self.weights[active]
+        value = self.regulariser - np.log(stretch).sum() + t * self.trace_rate + c @ slack.divergence(s)
+        slope = self.trace_rate - (self.eigenvalues / stretch).sum() + (c * self.ds[active]) @ slack.gradient(s)
+        return float(value), float(slope)
+
+
+def search(ray: Ray, start: tuple[float, float]) -> tuple[float, float]:
+    """A t > 0 near the minimum along the ray, and the objective there, or t = 0; `start` is the ray at 0.
+
+    The objective is convex in t, so the minimum is where the slope changes sign. t = 1, Newton's own, is tried first. A
+    decrease that is lost in the rounding of P is judged by the slopes alone.
+    """
+    value0, slope0 = start
+    if not slope0 < 0.0:
+        return 0.0, value0
+    noise = 1e-14 * max(1.0, abs(value0))
+    lo, slope_lo = 0.0, slope0
+    hi, slope_hi = ray.limit, np.inf
+    t = 1.0 if hi > 1.0 else _ALMOST * hi
+    for _ in range(_MAX_TRIES):
+        value, slope = ray.at(t)
+        good = np.isfinite(value) and np.isfinite(slope)
+        if good and abs(slope) <= -_FLAT * slope0 and value <= value0 + 1e-4 * t * slope0 + noise:
+            return t, value
+        if good and slope < 0.0 and hi == ray.limit and t >= _ALMOST * hi:
+            return t, value  # the minimum is beyond the limit
+        if not good or slope > 0.0:
+            hi, slope_hi = t, slope if good else np.inf
+        else:
+            lo, slope_lo = t, slope
+        if hi == np.inf:
+            t *= 4.0
+        elif slope_hi < np.inf:
+            # The zero of the chord, kept off the ends.
+            fraction = slope_lo / (slope_lo - slope_hi)
+            t = lo + min(max(fraction, 0.1), 0.9) * (hi - lo)
+        else:
+            t = 0.5 * (lo + hi)
+    return (lo, ray.at(lo)[0]) if lo > 0.0 else (0.0, value0)

@@ -1,0 +1,303 @@
+"""A second-order solver: Newton's method on the reduced primal, which is smooth and strictly convex."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import lapack
+
+from covmetric._utils.validation import FloatArray, IntArray, is_number
+from covmetric.problem import CertifiedPoint, MetricProblem
+from covmetric.solvers.base import Solver, StepFailed, StepStalled, is_degenerate
+from covmetric.solvers.interrupt import check_interrupt
+from covmetric.solvers.newton.dual_candidates import DualCandidates, coincident_terms
+from covmetric.solvers.newton.linesearch import Ray, search
+from covmetric.solvers.newton.start import best_multiple, first_weight_fraction
+from covmetric.solvers.newton.system import ActiveTerms, System, choose_system, rates_along
+
+# A certificate is computed at least every so many steps, even if the estimated gap is still large.
+_CERTIFY_AT_LEAST_EVERY = 8
+# Dual candidates are formed once the squared Newton decrement is below this, or below so many times the requested gap.
+_NEAR, _NEAR_GAPS = 1.0, 10.0
+# The dual of clipped multipliers takes a pass over the pairs. It is computed only where it may be good enough to stop,
+# and a little earlier where the pass is quick.
+_CLOSE, _CLOSE_GAPS = 0.01, 100.0
+# Steps that stretch W by more than this are also tried in the inverse of W.
+_LONG_STEP = 0.5
+# The squared Newton decrement at which an iterate counts as centred on the path.
+_CENTRED = 2.0
+# Until the iterate is centred, a step lowers P by about a constant: after so many steps the path is too steep.
+_PATIENCE, _MAX_RETREATS = 8, 6
+# The factor by which the fraction of the weights grows at first, and at least.
+_GROWTH, _MIN_GROWTH = 30.0, 3.0
+
+
+@dataclass
+class NewtonState:
+    """The iterate W = C C^T, C lower triangular, and the best dual candidate of the last step.
+
+    `weight_fraction` is the fraction of the weights that the current point of the path uses, `iterative` whether
+    conjugate gradients still pay, `n_steps` the number of steps so far.
+    """
+
+    C: FloatArray
+    s: FloatArray
+    tol: float
+    primal: float
+    multipliers: FloatArray
+    dual: float
+    weight_fraction: float
+    coincident_multipliers: FloatArray
+    coincident_price: float
+    fraction_growth: float = _GROWTH
+    steps_at_fraction: int = 0
+    retreats: int = 0
+    iterative: bool = True
+    n_steps: int = 0
+    steps_since_certificate: int = 0
+
+
+@dataclass(slots=True, eq=False)
+class NewtonDirection:
+    """The direction W + t C Delta C^T of a step.
+
+    Attributes
+    ----------
+    Delta : array of shape (n, n)
+        The direction in the coordinates of C.
+    gradient : array of shape (p,)
+        The gradient of P in the same coordinates, as a half vector.
+    decrement : float
+        The squared Newton decrement.
+    spectrum : array of shape (n,)
+        The eigenvalues of Delta, ascending.
+    ratio_rates : array of shape (K,)
+        The rates of the squared distances divided by the bounds.
+    trace_rate : float
+        The rate of tr W.
+    """
+
+    Delta: FloatArray
+    gradient: FloatArray
+    decrement: float
+    spectrum: FloatArray
+    ratio_rates: FloatArray
+    trace_rate: float
+
+
+class Newton(Solver[NewtonState]):
+    """Newton's method with W+ = C (I + t Delta) C^T for C C^T = W. An iteration is a step.
+
+    In these coordinates the gradient is C^T (I + S) C - I, and the Hessian is I + sum_k h_k vec(B_k) vec(B_k)^T over
+    the active pairs, with B_k = C^T A_k C and h_k = c_k d''(s_k) / b_k^2. The system is solved by conjugate gradients
+    or, where that is less work, by a Cholesky factorisation in min(p, active pairs) dimensions, p = n(n+1)/2.
+
+    Parameters
+    ----------
+    memory : float, default=2**30
+        Bytes that the matrix of a step may take. The lower triangles of all A_k, which are kept during a solve, may
+        take as much again.
+
+    Examples
+    --------
+    >>> from covmetric import Newton, make_paper_problem, solve
+    >>> result = solve(make_paper_problem(n=10, K=50, lam=1e-4, seed=0), Newton(), tol=1e-9)
+    >>> result.status.name, result.n_iter < 15
+    ('SOLVED', True)
+    """
+
+    name = "newton"
+    default_max_iter = 200
+
+    def __init__(self, memory: float = 2**30) -> None:
+        self.memory = memory
+
+    def __repr__(self) -> str:
+        return f"Newton(memory={self.memory!r})"
+
+    def start(self, problem: MetricProblem, point: CertifiedPoint, rng: np.random.Generator) -> NewtonState:
+        if not (is_number(self.memory) and self.memory > 0):
+            raise ValueError(f"memory must be a positive number of bytes, got {self.memory!r}")
+        if point.multipliers.any():
+            C, s, fraction = np.asarray(np.linalg.cholesky(point.W), dtype=np.float64), point.ratios, 1.0
+        else:
+            C, s = best_multiple(problem, weight_fraction=1.0)
+            fraction = first_weight_fraction(problem, s)
+        tol = point.certificate.tol
+        return NewtonState(C, s, tol, np.inf, point.multipliers, -np.inf, fraction, *coincident_terms(problem))
+
+    def step(self, problem: MetricProblem, state: NewtonState) -> None:
+        weights = state.weight_fraction * problem.weights
+        terms = _active_terms(problem, state, weights)
+        system = choose_system(terms, self.memory, state.iterative)
+        direction = _direction(problem, terms, system)
+        state.iterative = state.iterative and not system.gave_up
+        ray = _ray(problem, state, weights, direction)
+        loss = float(weights[terms.active] @ problem.slack.divergence(state.s[terms.active]))
+        value = ray.regulariser + loss + state.weight_fraction * state.coincident_price
+        self._update_dual_candidate(problem, state, terms, direction, value)
+        t, primal = search(ray, (value, -direction.decrement))
+        if t == 0.0 and state.weight_fraction == 1.0:
+            raise StepStalled
+        primal = _advance(problem, state, weights, direction, t, primal)
+        state.n_steps += 1
+        state.steps_since_certificate += 1
+        if state.weight_fraction == 1.0:
+            state.primal = primal
+        _follow_path(problem, state, t, direction.decrement)
+
+    def _update_dual_candidate(
+        self, problem: MetricProblem, state: NewtonState, terms: ActiveTerms, direction: NewtonDirection, value: float
+    ) -> None:
+        """Form the multipliers that the step suggests, if a certificate may soon be asked for."""
+        # The first step starts from a multiple of I: it is not near, whatever the tolerance.
+        wanted = state.tol * max(1.0, abs(value)) if state.n_steps else 0.0
+        near = direction.decrement <= max(_NEAR, _NEAR_GAPS * wanted)
+        due = near or state.steps_since_certificate + 1 >= _CERTIFY_AT_LEAST_EVERY
+        if state.weight_fraction < 1.0 or not due:
+            return
+        quick = problem.sums.lower() is not None and direction.decrement <= _CLOSE_GAPS * wanted
+        candidates = DualCandidates(
+            terms.active,
+            terms.forces,
+            terms.springs * problem.bounds[terms.active] * direction.ratio_rates[terms.active],
+            direction.gradient,
+            direction.spectrum,
+            _logdet(state.C),
+            clipped_pays=direction.decrement <= _CLOSE or quick,
+        )
+        best = candidates.best(problem, state.coincident_multipliers)
+        state.dual = -np.inf if best is None else best.dual
+        state.multipliers = state.multipliers if best is None else best.multipliers
+
+    def due(self, problem: MetricProblem, state: NewtonState, tol: float) -> bool:
+        if state.steps_since_certificate >= _CERTIFY_AT_LEAST_EVERY:
+            return True
+        if not np.isfinite(state.primal):  # still on the path
+            return False
+        return state.primal - state.dual <= tol * max(1.0, abs(state.primal))
+
+    def candidate(self, state: NewtonState) -> tuple[FloatArray, FloatArray]:
+        return state.C @ state.C.T, state.multipliers
+
+    def resume(self, problem: MetricProblem, state: NewtonState, point: CertifiedPoint) -> None:
+        state.steps_since_certificate = 0
+        state.s = point.ratios
+
+    def projections(self, state: NewtonState) -> int:
+        return 0
+
+
+def _logdet(C: FloatArray) -> float:
+    """log det C C^T of a triangular C."""
+    return 2.0 * float(np.log(C.diagonal()).sum())
+
+
+def _active_terms(problem: MetricProblem, state: NewtonState, weights: FloatArray) -> ActiveTerms:
+    """What the active pairs contribute to the gradient and the Hessian, with these weights."""
+    active = np.flatnonzero(problem.terms.active(state.s) & (state.s > 0.0))
+    s, b, c = state.s[active], problem.bounds[active], weights[active]
+    forces, springs = c / b * problem.slack.gradient(s), c / (b * b) * problem.slack.curvature(s)
+    return ActiveTerms(problem, state.C, active, forces, springs)
+
+
+def _direction(problem: MetricProblem, terms: ActiveTerms, system: System) -> NewtonDirection:
+    """Solve for the Newton direction, and compute the rates along it."""
+    C, half = terms.C, problem.sums.half
+    gradient = half.pack(C.T @ C - half.identity) + system.force
+    x = -system.solve(gradient)
+    decrement = -float(gradient @ x)
+    Delta = half.unpack(x)
+    if not np.isfinite(decrement):
+        raise StepFailed
+    check_interrupt()
+    half_step = C @ Delta
+    rates = _rates(problem, half_step @ C.T, terms.active, system.rates(x))
+    spectrum, _, failed = lapack.dsyevd(Delta, compute_v=0)
+    if failed:
+        raise StepFailed
+    return NewtonDirection(Delta, gradient, decrement, spectrum, rates / problem.bounds, float((half_step * C).sum()))
+
+
+def _rates(problem: MetricProblem, dW: FloatArray, active: IntArray, active_rates: FloatArray | None) -> FloatArray:
+    """<A_k, dW> of all pairs; the system may have computed those of the active pairs already."""
+    if active_rates is None or problem.sums.lower() is not None:
+        return rates_along(problem.sums, dW)
+    if len(active) == problem.n_pairs:
+        return active_rates
+    rates = np.empty(problem.n_pairs)
+    rates[active] = active_rates
+    others = np.ones(problem.n_pairs, dtype=bool)
+    others[active] = False
+    rates[others] = problem.sums.quadratic(dW, np.flatnonzero(others))
+    return rates
+
+
+def _ray(problem: MetricProblem, state: NewtonState, weights: FloatArray, direction: NewtonDirection) -> Ray:
+    """P along the direction."""
+    regulariser = float((state.C * state.C).sum()) - _logdet(state.C) - problem.n
+    return Ray(problem, weights, state.s, direction.ratio_rates, direction.spectrum, regulariser, direction.trace_rate)
+
+
+def _advance(
+    problem: MetricProblem,
+    state: NewtonState,
+    weights: FloatArray,
+    direction: NewtonDirection,
+    t: float,
+    primal: float,
+) -> float:
+    """Take the step of length t, or the inverse step where it is better; return the objective there."""
+    C = state.C
+    root, failed = lapack.dpotrf(problem.sums.half.identity + t * direction.Delta, lower=True, clean=True)
+    if failed:
+        raise StepFailed
+    state.C, state.s = C @ root, state.s + t * direction.ratio_rates
+    if direction.spectrum[-1] > _LONG_STEP:
+        shorter = min(1.0, 0.9 / float(direction.spectrum[-1]))
+        return _try_inverse_step(problem, state, C, shorter * direction.Delta, weights, primal)
+    return primal
+
+
+def _try_inverse_step(
+    problem: MetricProblem, state: NewtonState, C: FloatArray, Delta: FloatArray, weights: FloatArray, primal: float
+) -> float:
+    """Take the same step in W^-1 instead of W where it is the better one; return the objective.
+
+    Along W + t dW a small eigenvalue at most doubles or so; along W^-1 - t W^-1 dW W^-1 it can grow at once to any
+    size. An eigenvalue that no pair holds down gets where it belongs in a single step.
+    """
+    root, failed = lapack.dpotrf(problem.sums.half.identity - Delta, lower=True, clean=True)
+    if failed:
+        return primal
+    inner, _ = lapack.dtrtrs(root, C.T, lower=True)
+    upper = np.triu(lapack.dgeqrf(inner, overwrite_a=True)[0])
+    factor = upper.T * np.sign(upper.diagonal())
+    if not (np.isfinite(factor).all() and (factor.diagonal() > 0.0).all()):
+        return primal
+    s = rates_along(problem.sums, factor @ factor.T) / problem.bounds
+    active = problem.terms.active(s)
+    losses = float(weights[active] @ problem.slack.divergence(s[active]))
+    value = float((factor**2).sum() - 2.0 * np.log(factor.diagonal()).sum() - problem.n + losses)
+    if not value < primal:
+        return primal
+    state.C, state.s = factor, s
+    return value
+
+
+def _follow_path(problem: MetricProblem, state: NewtonState, t: float, decrement: float) -> None:
+    """Raise the fraction of the weights once the iterate is centred; retreat where it crawls along the boundary."""
+    state.steps_at_fraction += 1
+    if t == 0.0 or decrement <= _CENTRED:
+        state.weight_fraction = min(1.0, state.fraction_growth * state.weight_fraction)
+        state.steps_at_fraction = 0
+    degenerate = is_degenerate(state.C)
+    if degenerate or state.steps_at_fraction > _PATIENCE * (1 + state.retreats):
+        state.retreats += 1
+        if state.retreats > _MAX_RETREATS:
+            raise StepFailed if degenerate else StepStalled
+        state.weight_fraction *= 1e-2
+        state.fraction_growth = max(0.3 * state.fraction_growth, _MIN_GROWTH)
+        state.steps_at_fraction = 0
+        state.C, state.s = best_multiple(problem, state.weight_fraction)

@@ -1,0 +1,83 @@
+"""Where Newton's method starts: at the best multiple of the identity, with a fraction of the weights."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import brentq
+
+from covmetric._utils.validation import FloatArray
+from covmetric.problem import MetricProblem
+
+# The stiffness per dimension up to which the full weights are used from the beginning.
+_MAX_STIFFNESS = 100.0
+# The width of the first bracket around log w, for the start w I.
+_BRACKET = 5e-2
+
+
+def best_multiple(problem: MetricProblem, weight_fraction: float) -> tuple[FloatArray, FloatArray]:
+    """Return the multiple of the identity that minimises P, to a few percent: the first step does the rest.
+
+    Parameters
+    ----------
+    problem : MetricProblem
+        The problem.
+    weight_fraction : float
+        The fraction of the weights that is used.
+
+    Returns
+    -------
+    factor : array of shape (n, n)
+        sqrt(w) I, for the metric w I.
+    ratios : array of shape (K,)
+        Squared distances divided by their bounds, in this metric.
+    """
+    n, slack = problem.n, problem.slack
+    s, weights = problem.squared_norms / problem.bounds, weight_fraction * problem.weights
+    best = 1.0
+
+    def slope(log_w: float) -> float:
+        """Return the slope of P in log w; note the minimiser if the slack were Itakura-Saito's on the active pairs."""
+        nonlocal best
+        w = float(np.exp(log_w))
+        scaled = w * s
+        active = problem.terms.active(scaled)
+        c, scaled = weights[active], scaled[active]
+        best = (n + float(c.sum())) / (n + float(c @ scaled) / w)
+        return n * (w - 1.0) + float(c @ (slack.gradient(scaled) * scaled))
+
+    at_one = slope(0.0)
+    if at_one == 0.0:
+        return np.eye(n), s
+    # The guess is usually good, and the bracket around it small.
+    guess = float(np.log(best))
+    below, above = (guess - _BRACKET, guess) if slope(guess) > 0.0 else (guess, guess + _BRACKET)
+    while slope(below) > 0.0 and below > guess - 300.0:
+        below, above = guess - 2.0 * (guess - below), below
+    while slope(above) < 0.0 and above < guess + 300.0:
+        below, above = above, guess + 2.0 * (above - guess)
+    w = float(np.exp(brentq(slope, below, above, xtol=0.2 * _BRACKET)))
+    return np.sqrt(w) * np.eye(n), w * s
+
+
+def first_weight_fraction(problem: MetricProblem, ratios: FloatArray) -> float:
+    """Return the fraction of the weights to begin with.
+
+    Where the losses curve far more than log det, full steps run into the boundary of the cone and crawl along it. With
+    a fraction of the weights the first steps stay inside; the fraction grows once the iterate is centred.
+
+    Parameters
+    ----------
+    problem : MetricProblem
+        The problem.
+    ratios : array of shape (K,)
+        Squared distances divided by their bounds, at the start.
+
+    Returns
+    -------
+    float
+        In (0, 1].
+    """
+    active = problem.terms.active(ratios) & (ratios > 0.0)
+    s = ratios[active]
+    stiffness = float((problem.weights[active] * problem.slack.curvature(s) * s**2).sum())
+    return min(1.0, _MAX_STIFFNESS * problem.n / stiffness) if stiffness > 0.0 else 1.0

@@ -1,0 +1,159 @@
+"""CovMetricClassifier: rules, neighbours, and learning on."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+
+from covmetric import CovMetric, CovMetricClassifier, MetricProblem, Status, solve
+from covmetric.neighbors import SEARCHES, BruteSearch
+from tests.data import classes_of_matrices
+
+
+@pytest.fixture
+def data():
+    return classes_of_matrices()
+
+
+def test_string_classes_come_back():
+    X, y = classes_of_matrices()
+    names = np.array(["rest", "move"])[y]
+    guesses = CovMetricClassifier(random_state=0).fit(X, pd.Series(names)).predict(X)
+    assert set(guesses) == {"rest", "move"}
+
+
+def test_classifier_composes_like_a_pipeline():
+    X, y = classes_of_matrices(80)
+    whole = CovMetricClassifier(CovMetric(random_state=0), n_neighbors=5).fit(X[:60], y[:60])
+    parts = make_pipeline(CovMetric(random_state=0), KNeighborsClassifier(5)).fit(X[:60], y[:60])
+    np.testing.assert_array_equal(whole.predict(X[60:]), parts.predict(X[60:]))
+    np.testing.assert_allclose(whole.predict_proba(X[60:]), parts.predict_proba(X[60:]))
+
+
+def test_kneighbors(data):
+    X, y = data
+    classifier = CovMetricClassifier(random_state=0).fit(X, y)
+    distances, indices = classifier.kneighbors(X[:5], 2)
+    np.testing.assert_array_equal(indices[:, 0], np.arange(5))
+    np.testing.assert_allclose(
+        distances[:, 1], classifier.metric_.distance(X[:5], X[indices[:, 1]]), rtol=1e-6, atol=1e-9
+    )
+    own = classifier.kneighbors(n_neighbors=1, return_distance=False)
+    assert (own[:, 0] != np.arange(40)).all()
+    means = CovMetricClassifier(rule="mean", random_state=0).fit(X, y)
+    np.testing.assert_array_equal(means.kneighbors(X[:5], 2)[1], indices)
+    with pytest.raises(ValueError, match="n_neighbors must be an integer >= 1, got 0"):
+        classifier.kneighbors(X, 0)
+    with pytest.raises(ValueError, match="rule must be one of 'neighbors', 'mean', got 'tree'"):
+        CovMetricClassifier(rule="tree").fit(X, y)
+
+
+@pytest.mark.parametrize("pairs", ["neighbors", "random"])
+def test_partial_fit_reaches_the_optimum_of_all_pairs(pairs):
+    """The metric after new examples is the optimum of the problem that their pairs were added to."""
+    X, y = classes_of_matrices(120)
+    learner = CovMetric("log", pairs=pairs, random_state=0, tol=1e-9)
+    classifier = CovMetricClassifier(learner).partial_fit(X[:110], y[:110])
+    before = classifier.learner_.result_
+    old = len(before.multipliers)
+    classifier.partial_fit(X[110:], y[110:])
+    known = classifier._fitted
+    new = known.constraints.pairs[old:]
+    assert len(new)
+    assert (new.max(axis=1) >= 110).all()
+    problem = known.problem(known.constraints, 1e-2)
+    assert isinstance(problem, MetricProblem)
+    cold = solve(problem, tol=1e-9)
+    warm = classifier.learner_.result_
+    assert warm.status is Status.SOLVED
+    np.testing.assert_allclose(warm.W, cold.W, rtol=1e-3, atol=1e-5)
+    assert warm.n_iter <= cold.n_iter
+    assert classifier.kneighbors(X[115:116], 1)[1] == 115
+
+
+@pytest.mark.parametrize("lam", [1e-2, np.inf])
+@pytest.mark.parametrize("late", ["a", "b", "c"])
+def test_partial_fit_with_a_class_that_comes_later(late, lam):
+    """Whichever class the first batch lacks: the labels stay what they are."""
+    X, y = classes_of_matrices(120)
+    names = np.array(["a", "b", "c"])[(y + (np.arange(120) % 3 == 0)).astype(int)]
+    X = X * np.select([names == "a", names == "b"], [1.0, 8.0], 64.0)[:, None, None]
+    first = names != late
+    classifier = CovMetricClassifier(CovMetric("log", lam=lam, random_state=0), n_neighbors=1)
+    classifier.partial_fit(X[first], names[first], classes=["a", "b", "c"])
+    assert classifier.score(X[first], names[first]) == 1.0
+    classifier.partial_fit(X[~first], names[~first])
+    assert classifier.score(X, names) == 1.0
+    np.testing.assert_array_equal(classifier.learner_.classes_, ["a", "b", "c"])
+    known = classifier._fitted
+    if known.constraints is not None:
+        order = np.concatenate([np.flatnonzero(first), np.flatnonzero(~first)])
+        i, j = known.constraints.pairs.T
+        expected = np.where(names[order[i]] == names[order[j]], 1.0, -1.0)
+        np.testing.assert_array_equal(known.constraints.similar, expected)
+
+
+def test_partial_fit_of_single_examples():
+    X, y = classes_of_matrices(40)
+    classifier = CovMetricClassifier(random_state=0).partial_fit(X[:30:2], y[:30:2], classes=[0, 1])
+    for k in range(30, 40):
+        classifier.partial_fit(X[k : k + 1], y[k : k + 1])
+    assert classifier.kneighbors(X[39:40], 1)[1] == 24
+    with pytest.warns(UserWarning, match="left out: dissimilar, but their examples are equal"):
+        classifier.partial_fit(X[39:40], 1 - y[39:40])
+
+
+def test_partial_fit_checks():
+    X, y = classes_of_matrices(60)
+    classifier = CovMetricClassifier(random_state=0)
+    with pytest.raises(ValueError, match=r"y has the class .*1.*, which is not among the classes \[0, 2\]"):
+        classifier.partial_fit(X, y, classes=[0, 2])
+    classifier.partial_fit(X[:40], y[:40], classes=[0, 1, 2])
+    with pytest.raises(ValueError, match="which is not among the classes"):
+        classifier.partial_fit(X[40:], y[40:] + 2)
+    with pytest.raises(ValueError, match="is expecting 4 features"):
+        classifier.partial_fit(X[:, :3, :3], y)
+    frame = pd.DataFrame(X[:, 0], columns=list("abcd"))
+    named = CovMetricClassifier(random_state=0).fit(frame, y).partial_fit(frame, y)
+    np.testing.assert_array_equal(named.feature_names_in_, list("abcd"))
+    assert named.learner_.transform(frame).shape == (60, 4)  # without a warning about names
+
+
+def test_the_classifier_takes_learners_only(data):
+    with pytest.raises(ValueError, match="learner must be a CovMetric, a CovMetricCV or None, got LogisticRegression"):
+        CovMetricClassifier(LogisticRegression()).fit(*data)
+
+
+@pytest.mark.parametrize("rule", ["neighbors", "mean"])
+def test_every_search_gives_the_same(data, rule):
+    X, y = data
+    found = {}
+    for algorithm in SEARCHES:
+        if algorithm == "faiss":
+            pytest.importorskip("faiss")
+        classifier = CovMetricClassifier(random_state=0, rule=rule, algorithm=algorithm).fit(X[:30], y[:30])
+        found[algorithm] = (classifier.predict_proba(X), *classifier.kneighbors(X, 4), *classifier.kneighbors())
+    for answers in found.values():
+        for one, expected in zip(answers, found["brute"], strict=True):
+            np.testing.assert_array_equal(one, expected)
+
+
+def test_unknown_search(data):
+    with pytest.raises(ValueError, match=r"algorithm must be one of 'auto', 'brute', 'pruned', 'faiss'.*got 'kd_tree'"):
+        CovMetricClassifier(algorithm="kd_tree").fit(*data)
+    with pytest.raises(ValueError, match="n_neighbors is 41, but there are only 40 training examples to find"):
+        CovMetricClassifier(random_state=0).fit(*data).kneighbors(data[0], 41)
+
+
+def test_a_search_object_serves_several(data):
+    X, y = data
+    search = BruteSearch()
+    first = CovMetricClassifier(CovMetric("log", random_state=0), algorithm=search).fit(X, y)
+    before = first.kneighbors(X)[1]
+    CovMetricClassifier(CovMetric("log", random_state=0), algorithm=search).fit(X[::-1], y[::-1])
+    np.testing.assert_array_equal(first.kneighbors(X)[1], before)
+    assert vars(search) == {"n_jobs": None}

@@ -1,0 +1,289 @@
+"""The search for Phi, pairs, slack and lambda."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import signal
+
+import numpy as np
+import pytest
+from joblib.externals.loky.process_executor import TerminatedWorkerError
+from sklearn.model_selection import KFold, StratifiedGroupKFold, StratifiedKFold
+
+from covmetric import CovMetric, CovMetricClassifier, CovMetricCV, NeighborPairs, RandomPairs, Status
+from covmetric.embeddings.log import Log
+from covmetric.estimators import cov_metric_cv
+from covmetric.learning import scoring
+from covmetric.learning.scoring import leave_one_out
+from covmetric.learning.splits import make_splits
+from tests import naive
+from tests.data import classes_of_matrices
+
+
+@pytest.fixture(scope="module")
+def data():
+    return classes_of_matrices(90)
+
+
+def test_results_and_choice(data):
+    X, y = data
+    search = CovMetricCV(random_state=0, pairs=["neighbors", "random"], slack=["is", "l2"], lambdas=[1e-1, 1e-2]).fit(
+        X, y
+    )
+    results = search.cv_results_
+    assert len(results["params"]) == 4 * (1 + 2 * 2 * 2)
+    folds = np.stack([results[f"split{i}_test_score"] for i in range(3)])
+    np.testing.assert_allclose(results["mean_test_score"], folds.mean(axis=0))
+    np.testing.assert_allclose(results["std_test_score"], folds.std(axis=0))
+    assert results["rank_test_score"][search.best_index_] == 1
+    assert search.best_score_ == results["mean_test_score"].max()
+    assert search.best_params_ == results["params"][search.best_index_]
+    assert (results["param_lam"] == np.inf).sum() == 4
+    again = CovMetric(random_state=search.best_estimator_.random_state, **search.best_params_).fit(X, y)
+    np.testing.assert_array_equal(search.W_, again.W_)
+
+
+def test_the_fixed_metric_competes(data):
+    """By its own estimate the choice is at least as good as W = I, for every Phi; among equals it is W = I."""
+    X, y = data
+    search = CovMetricCV(random_state=0).fit(X, y)
+    fixed = search.cv_results_["param_lam"] == np.inf
+    assert search.best_score_ >= search.cv_results_["mean_test_score"][fixed].max()
+    hopeless = CovMetricCV(random_state=0, phi="id", lambdas=[1e12], cv=[(np.arange(60), np.arange(60, 90))])
+    hopeless.fit(X, y)
+    assert hopeless.best_params_["lam"] == np.inf  # lambda = 1e12 learns nothing, and ties
+    assert hopeless.status_ is Status.SOLVED
+    assert hopeless.n_iter_ == 0
+
+
+def test_scores_are_those_of_separate_fits(data):
+    """The shared embedding and the path change nothing."""
+    X, y = data
+    train, test = np.arange(60), np.arange(60, 90)
+    search = CovMetricCV(
+        random_state=0, phi=["log", "chol"], lambdas=[1e-1, 1e-3], cv=[(train, test)], search_tol=1e-8, n_neighbors=5
+    ).fit(X, y)
+    for params, score in zip(search.cv_results_["params"], search.cv_results_["split0_test_score"], strict=True):
+        alone = CovMetricClassifier(CovMetric(**params, tol=1e-8), n_neighbors=5).fit(X[train], y[train])
+        assert alone.score(X[test], y[test]) == score
+
+
+def test_groups_stay_together(data):
+    X, y = data
+    groups = np.arange(90) // 6
+    for split in make_splits(3, X, y, groups, 0):
+        assert not set(groups[split.train]) & set(groups[split.test])
+    splitter = StratifiedGroupKFold(4)
+    assert len(make_splits(splitter, X, y, groups, 0)) == 4
+    search = CovMetricCV(random_state=0, phi="log").fit(X, y, groups=[f"object {g}" for g in groups])
+    assert search.best_score_ > 0.4
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        CovMetricCV().fit(X, y, groups=groups[:-1])
+
+
+def test_groups_remove_the_leak():
+    """Each object's views are all alike: neighbours find them unless groups keep them together."""
+    rng = np.random.default_rng(0)
+    objects = rng.standard_normal((30, 4, 20))
+    A = np.repeat(objects, 4, axis=0) + 0.01 * rng.standard_normal((120, 4, 20))
+    X, y, groups = A @ A.swapaxes(1, 2), np.repeat(np.arange(30) % 2, 4), np.repeat(np.arange(30), 4)
+    settings = {"random_state": 0, "phi": "log", "lambdas": [1e-1]}
+    settings["n_neighbors"] = 1
+    assert CovMetricCV(**settings).fit(X, y).best_score_ == 1.0
+    assert CovMetricCV(**settings).fit(X, y, groups=groups).best_score_ < 0.75
+    loo = CovMetricCV(**settings, cv="loo")
+    assert loo.fit(X, y).best_score_ == 1.0
+    assert loo.fit(X, y, groups=groups).best_score_ < 0.9
+
+
+def test_leave_one_out_is_that_of_the_literal_twin():
+    rng = np.random.default_rng(0)
+    vectors, codes, groups = rng.standard_normal((40, 5)), rng.integers(3, size=40), rng.integers(12, size=40)
+    for k in (1, 3, 37, 60):
+        np.testing.assert_array_equal(
+            leave_one_out(vectors, codes, groups, k, 3), naive.leave_one_out(vectors, codes, groups, k, 3)
+        )
+    own = np.array([0, 0, 0, 1, 1])
+    np.testing.assert_array_equal(leave_one_out(vectors[:5], own, own, 5, 2), [1, 1, 1, 0, 0])
+
+
+def test_class_means_can_be_what_is_scored(data):
+    X, y = data
+    search = CovMetricCV(random_state=0, phi="log", rule="mean").fit(X, y)
+    assert search.best_score_ > 0.5
+    with pytest.raises(ValueError, match="cv='loo' goes with rule='neighbors'"):
+        CovMetricCV(cv="loo", rule="mean").fit(X, y)
+
+
+def test_few_examples_of_a_class():
+    X, y = classes_of_matrices(30)
+    y = y.copy()
+    y[:2] = 7
+    assert CovMetricCV(random_state=0, cv=5).fit(X, y).best_score_ > 0.0
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"cv": 1}, "cv must be an integer >= 2"),
+        ({"cv": "bootstrap"}, "cv must be an integer >= 2, 'loo'"),
+        ({"rule": "forest"}, "rule must be one of"),
+        ({"n_neighbors": 0}, "n_neighbors must be an integer >= 1"),
+        ({"search_tol": -1.0}, "tol must be a number >= 0"),
+        ({"phi": []}, "phi is empty: at least one is needed"),
+        ({"solver": "newtn"}, "solver must be one of"),
+        ({"scale": "Median"}, "scale must be 'median'"),
+        ({"bounds": (-1.0, 2.0)}, "near must be a positive number"),
+        ({"pairs": NeighborPairs(0)}, "budget must be None or an integer >= 1"),
+        ({"pairs": RandomPairs(5, balance=3)}, "balance must be None or a number"),
+        ({"order": "q"}, "order must be one of"),
+        ({"tol": -1.0}, "tol must be a number >= 0"),
+        ({"prior": np.eye(3)}, "prior must have shape"),
+        ({"lambdas": [0.0]}, "lam must be a positive number"),
+        ({"phi": ["log", "tan"]}, "phi must be one of"),
+    ],
+)
+def test_bad_settings(data, settings, message):
+    with pytest.raises(ValueError, match=message):
+        CovMetricCV(**settings).fit(*data)
+
+
+def test_a_candidate_that_fails_is_left_out(data):
+    X, y = data
+    X = X.copy()
+    X[3] = np.outer(X[3, 0], X[3, 0])  # no log, no Cholesky factor
+    with pytest.warns(UserWarning, match="some candidates failed and were left out: phi 'log'"):
+        search = CovMetricCV(random_state=0).fit(X, y)
+    assert search.best_params_["phi"] == "sqrt"
+    failed = search.cv_results_["param_phi"] == "log"
+    assert np.isnan(search.cv_results_["mean_test_score"][failed]).all()
+    with pytest.raises(ValueError, match=r"phi 'log': .*not positive definite"):
+        CovMetricCV(phi="log").fit(X, y)
+
+
+@pytest.mark.parametrize("within", [False, True])
+def test_ctrl_c_leaves_the_best_of_what_was_scored(data, monkeypatch, within):
+    """Between solves, where it raises at once, and within one, which then returns its best, INTERRUPTED."""
+    X, y = data
+    real, calls = scoring.fit_path, []
+
+    def interrupted(start, lambdas, rng):
+        calls.append(1)
+        if len(calls) == 4:
+            if within:
+                stop = lambda _: os.kill(os.getpid(), signal.SIGINT)  # noqa: E731
+                start = dataclasses.replace(start, settings=dataclasses.replace(start.settings, callback=stop))
+            else:
+                os.kill(os.getpid(), signal.SIGINT)
+        return real(start, lambdas, rng)
+
+    monkeypatch.setattr(scoring, "fit_path", interrupted)
+    with pytest.warns(UserWarning, match=r"the search was cut short \(Ctrl-C\)"):
+        search = CovMetricCV(random_state=0, phi=["log", "chol"]).fit(X, y)
+    # The paths of both Phi begin with W = I: the second path of the second Phi was not scored.
+    scores = search.cv_results_["split0_test_score"]
+    assert np.isfinite(scores[:6]).all()
+    assert np.isnan(scores[6:]).all()
+    assert np.isfinite(search.transform(X)).all()
+
+
+@pytest.mark.parametrize("after", [1, 3, 5])
+def test_a_worker_that_dies_leaves_the_best_of_what_was_scored(data, monkeypatch, after):
+    """All candidates are compared on the same folds, wherever the search was cut."""
+    X, y = data
+    real, calls = cov_metric_cv.score_candidates, []
+
+    def dying(*arguments):
+        calls.append(1)
+        if len(calls) > after:
+            raise TerminatedWorkerError("a worker process was killed")
+        return real(*arguments)
+
+    whole = CovMetricCV(random_state=0, phi=["id", "log"]).fit(X, y).cv_results_
+    monkeypatch.setattr(cov_metric_cv, "score_candidates", dying)
+    with pytest.warns(UserWarning, match=r"cut short \(TerminatedWorkerError: a worker process was killed"):
+        search = CovMetricCV(random_state=0, phi=["id", "log"]).fit(X, y)
+    folds = max(after // 2, 1)
+    expected = np.mean([whole[f"split{f}_test_score"] for f in range(folds)], axis=0)
+    if after == 1:
+        expected[5:] = -1.0  # of the second Phi nothing is known
+    assert search.best_score_ == expected.max()
+
+
+def test_a_worker_that_dies_at_once(data, monkeypatch):
+    def dying(*_):
+        raise TerminatedWorkerError("a worker process was killed")
+
+    monkeypatch.setattr(cov_metric_cv, "score_candidates", dying)
+    with pytest.raises(TerminatedWorkerError):
+        CovMetricCV(random_state=0, phi="log").fit(*data)
+
+
+def test_mistakes_of_an_embedding_are_not_hidden(data):
+    class Broken(Log):
+        def _transform(self, X, eps):
+            raise RuntimeError("my bug")
+
+    with pytest.raises(RuntimeError, match="my bug"):
+        CovMetricCV(phi=["log", Broken()]).fit(*data)
+
+
+def test_indices_in_messages_are_into_the_whole(data):
+    X, y = data
+    X = X.copy()
+    X[77, 1, 1] = np.nan
+    with pytest.raises(ValueError, match=r"^X\[77, 1, 1\] is nan"):
+        CovMetricCV().fit(X, y)
+
+
+def test_unfair_folds(data):
+    X, y = data
+    with pytest.raises(ValueError, match="training part of split 0 has one class only"):
+        CovMetricCV().fit(X, y, groups=y)
+    three = np.where(np.arange(90) < 6, 2, y)
+    groups = np.where(three == 2, 99, np.arange(90) // 6)
+    with pytest.warns(UserWarning, match="1 of 3 classes are tested in a fold that did not train on them"):
+        CovMetricCV(phi="log", random_state=0).fit(X, three, groups=groups)
+    with pytest.raises(ValueError, match="cv has no splits"):
+        CovMetricCV(cv=[]).fit(X, y)
+    with pytest.raises(ValueError, match="groups has only one group"):
+        CovMetricCV().fit(X, y, groups=np.zeros(90))
+    with pytest.raises(ValueError, match="test part of split 0 is empty, or has indices beyond"):
+        CovMetricCV(cv=[(np.arange(60), [99])]).fit(X, y)
+
+
+def test_objects_as_candidates(data):
+    X, y = data
+    pairs = [NeighborPairs(3), RandomPairs(20)]
+    search = CovMetricCV(random_state=0, phi="log", pairs=pairs, lambdas=1e-2, cv=KFold(2)).fit(X, y)
+    assert len(search.cv_results_["params"]) == 3
+    assert search.cv_results_["param_pairs"][0] is None
+
+
+@pytest.mark.parametrize("cv", [3, "loo"])
+@pytest.mark.parametrize("vectors", [False, True])
+def test_distances_that_overflow(cv, vectors):
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((60, 3, 5))
+    X = 1e155 * (A[:, :, 0] if vectors else A @ np.swapaxes(A, 1, 2))
+    with np.errstate(all="ignore"), pytest.raises(ValueError, match=r"overflow.*rescale|rescale"):
+        CovMetricCV("vector" if vectors else "id", cv=cv, random_state=0).fit(X, np.arange(60) % 2)
+
+
+def test_vectors_that_tie_are_scored_as_the_classifier_does():
+    """Of whole numbers: many neighbours are at the same distance, and the first of them counts."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 4, (300, 5)).astype(float)
+    y = (X.sum(axis=1) + rng.integers(0, 4, 300) > 9).astype(int)
+    folds = list(StratifiedKFold(3).split(X, y))
+    search = CovMetricCV(lambdas=[np.inf], cv=folds).fit(X, y)
+    scores = [CovMetricClassifier(CovMetric(lam=np.inf)).fit(X[a], y[a]).score(X[b], y[b]) for a, b in folds]
+    np.testing.assert_allclose([search.cv_results_[f"split{i}_test_score"][0] for i in range(3)], scores)
+
+
+@pytest.mark.parametrize("scale", [1e-170, 1e170])
+def test_units_do_not_matter_to_fixed_metrics(scale):
+    X, y = classes_of_matrices()
+    plain, scaled = (CovMetricCV("id", lambdas=[np.inf], random_state=0).fit(s * X, y) for s in (1.0, scale))
+    assert scaled.best_score_ == plain.best_score_

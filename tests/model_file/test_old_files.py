@@ -1,0 +1,36 @@
+"""Files that covmetric 0.1.0 wrote, before its classes moved and were renamed, still load and give the same results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from covmetric import LearnedMetric, load_model
+
+FIXTURES = Path(__file__).parent / "fixtures"
+NAMES = sorted(path.stem for path in FIXTURES.glob("*.npz") if path.stem != "expected")
+
+
+@pytest.fixture(scope="module")
+def expected():
+    with np.load(FIXTURES / "expected.npz") as arrays:
+        return dict(arrays)
+
+
+def test_there_is_one_of_each_class():
+    classes = {type(load_model(FIXTURES / f"{name}.npz")).__name__ for name in NAMES}
+    assert classes == {"LearnedMetric", "CovMetric", "CovMetricCV", "CovMetricClassifier", "CovMetricPairs"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_old_files_load(name, expected, tmp_path):
+    model = load_model(FIXTURES / f"{name}.npz")
+    metric = model if isinstance(model, LearnedMetric) else model.metric_
+    np.testing.assert_array_equal(metric.W, expected[f"{name}.W"])
+    for method in ("transform", "predict_proba"):
+        if f"{name}.{method}" in expected:
+            np.testing.assert_allclose(getattr(model, method)(expected["X"]), expected[f"{name}.{method}"], rtol=1e-12)
+    model.save(tmp_path / "again.npz")
+    assert (tmp_path / "again.npz").read_bytes() == (FIXTURES / f"{name}.npz").read_bytes()

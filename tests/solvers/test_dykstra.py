@@ -1,0 +1,157 @@
+"""Dykstra: the same optimum by every order, exact epochs, and legal extremes."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from covmetric import Dykstra, MetricProblem, Status, make_paper_problem, solve
+from tests import naive
+from tests.exact import exact_gap
+from tests.problems import ORDERS, random_problem
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_orders_agree(seed):
+    """W is unique; two metrics with gap g are within about sqrt(2 g) of it in the local norm."""
+    problem = random_problem(seed)
+    results = [solve(problem, Dykstra(order), tol=1e-9, max_iter=100_000, random_state=seed) for order in ORDERS]
+    for result in results:
+        assert result.status is Status.SOLVED
+        np.testing.assert_allclose(result.certificate.primal, results[0].certificate.primal, rtol=3e-9)
+        L = np.linalg.cholesky(results[0].W)
+        mu = np.linalg.eigvalsh(np.linalg.solve(L, np.linalg.solve(L, result.W).T))
+        lo, hi = (
+            a * b
+            for a, b in zip(result.certificate.distance_factor, results[0].certificate.distance_factor, strict=True)
+        )
+        assert lo / hi - 1e-9 <= mu.min()
+        assert mu.max() <= hi / lo + 1e-9
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_an_epoch_is_K_projections_of_the_papers_text(order):
+    """tol = 0 gives exactly max_iter epochs, and the same iterate as the literal method in the same order."""
+    from covmetric.orders import get_order
+
+    problem = make_paper_problem(6, 15, 1e-3, seed=4)
+    ours = solve(problem, Dykstra(order, certify_every=1), tol=0, max_iter=7, random_state=11)
+    rng = np.random.default_rng(11)
+    paper = naive.PaperDykstra(*naive.data(problem))
+    for _ in range(7):
+        paper.epoch(get_order(order).epoch(problem.n_pairs, rng))
+    assert ours.history.projections[-1] == 7 * 15
+    final = solve(problem, Dykstra(order, certify_every=7), tol=0, max_iter=7, random_state=11)
+    np.testing.assert_allclose(final.history.primal[-1], problem.primal(paper.W), rtol=1e-8)
+    np.testing.assert_allclose(final.history.primal[-1], ours.history.primal[-1], rtol=1e-10)
+
+
+def test_a_seed_gives_the_same_bits_and_another_one_does_not():
+    problem = make_paper_problem(8, 40, 1e-3, seed=0)
+    first, second, other = (solve(problem, "dykstra", tol=1e-6, random_state=seed) for seed in (5, 5, 6))
+    np.testing.assert_array_equal(first.W, second.W)
+    np.testing.assert_array_equal(first.multipliers, second.multipliers)
+    assert first.n_iter == second.n_iter
+    assert not np.array_equal(first.W, other.W)
+
+
+def test_random_state_may_be_a_generator_or_a_random_state():
+    problem = make_paper_problem(5, 20, 1e-2, seed=0)
+    by_int = solve(problem, "dykstra", random_state=3)
+    by_generator = solve(problem, "dykstra", random_state=np.random.default_rng(3))
+    np.testing.assert_array_equal(by_int.W, by_generator.W)
+    assert solve(problem, "dykstra", random_state=np.random.RandomState(3)).status is Status.SOLVED
+
+
+def test_wide_vectors_of_itml():
+    """m = 1: the paper's problem on vectors is ITML's, and the same optimum comes out."""
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.standard_normal((20, 3)), rng.normal([2, 0, 0], 1.0, (20, 3))])
+    y = np.repeat([0, 1], 20)
+    pairs = np.array([(i, j) for i in range(40) for j in range(i)])
+    similar = np.where(y[pairs[:, 0]] == y[pairs[:, 1]], 1, -1)
+    bounds = np.where(similar > 0, 1.0, 8.0)
+    problem = MetricProblem(X[:, :, None], pairs, similar, bounds, 10.0 / len(pairs))
+    result = solve(problem, "dykstra", tol=1e-9, random_state=0)
+    assert result.status is Status.SOLVED
+    assert np.linalg.eigvalsh(result.W)[0] > 0.0
+    assert result.certificate.primal < problem.primal(np.eye(3))
+
+
+def test_bad_settings():
+    problem = make_paper_problem(3, 5, 1e-2, seed=0)
+    with pytest.raises(ValueError, match=r"certify_every must be None or an integer >= 1, got 0"):
+        solve(problem, Dykstra(certify_every=0))
+    with pytest.raises(ValueError, match=r"order must be one of 'cyclic', 'perm', 'rand'"):
+        solve(problem, Dykstra(order="shuffled"))
+
+
+def test_repr():
+    assert repr(Dykstra("rand", certify_every=3)) == "Dykstra(order='rand', certify_every=3)"
+
+
+def test_breakdown_is_mended_by_rebuilding(monkeypatch):
+    """A sweep that reports a breakdown part of the way is taken up again from a rebuilt metric."""
+    from covmetric.solvers import compiled
+
+    real, calls = compiled.sweep, []
+
+    def flaky(W, alpha, rows, pairs, y, b, c, order, *rest):
+        calls.append(len(order))
+        if len(calls) == 2:
+            real(W, alpha, rows, pairs, y, b, c, order[:4], *rest)
+            W[:] = np.nan
+            return compiled.BROKEN
+        return real(W, alpha, rows, pairs, y, b, c, order, *rest)
+
+    monkeypatch.setattr(compiled, "sweep", flaky)
+    problem = make_paper_problem(5, 12, 1e-2, seed=0)
+    result = solve(problem, "dykstra", tol=1e-8, random_state=0)
+    assert result.status is Status.SOLVED
+    assert calls[1:3] == [12, 8]
+
+
+def test_breakdown_at_the_first_pair_is_mended_too(monkeypatch):
+    from covmetric.solvers import compiled
+
+    real, calls = compiled.sweep, []
+
+    def flaky(*arguments):
+        calls.append(1)
+        return compiled.BROKEN if len(calls) == 2 else real(*arguments)
+
+    monkeypatch.setattr(compiled, "sweep", flaky)
+    problem = make_paper_problem(5, 12, 1e-2, seed=0)
+    assert solve(problem, "dykstra", random_state=0).status is Status.SOLVED
+
+
+def test_a_metric_that_cancels_to_zero_is_not_taken_for_equal_examples():
+    problem = MetricProblem.from_differences([[[1e5]], [[1.0]]], [1, -1], [1e-7, 1.0], 1.0, "is")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        result = solve(problem, "dykstra", random_state=0)
+    assert np.isfinite(result.multipliers).all()
+    assert exact_gap(problem, result) <= result.certificate.gap + 3.0 * result.certificate.rounding
+
+
+def test_memory_and_time_of_a_solve_do_not_grow():
+    """The compiled slack is kept, not compiled again for each solve."""
+    from covmetric.slacks import get_slack
+    from covmetric.solvers import compiled
+
+    first, second = (compiled.compile_slack(get_slack("is")) for _ in range(2))
+    assert first.addresses == second.addresses
+
+
+def test_breakdown_that_stays_is_a_numerical_error(monkeypatch):
+    from covmetric.solvers import compiled
+
+    monkeypatch.setattr(compiled, "sweep", lambda *_: compiled.BROKEN)
+    problem = make_paper_problem(5, 12, 1e-2, seed=0)
+    with pytest.warns(ConvergenceWarning, match="NUMERICAL_ERROR"):
+        result = solve(problem, "dykstra", random_state=0)
+    assert result.status is Status.NUMERICAL_ERROR
+    np.testing.assert_array_equal(result.W, np.eye(5))
