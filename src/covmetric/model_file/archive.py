@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-import covmetric
+from covmetric._version import __version__
 
 FORMAT = "covmetric model"
 FORMAT_VERSION = 1
@@ -45,7 +45,7 @@ def write_archive(
 ) -> None:
     """Write the file whole or not at all: under another name first, then, once `check` has read it, in its place."""
     described = {name: {"dtype": array.dtype.str, "shape": list(array.shape)} for name, array in arrays.items()}
-    stamp = {"format": FORMAT, "format_version": FORMAT_VERSION, "covmetric": covmetric.__version__}
+    stamp = {"format": FORMAT, "format_version": FORMAT_VERSION, "covmetric": __version__}
     text = json.dumps({**stamp, **manifest, "arrays": described}, indent=1, allow_nan=False).encode()
     if len(text) > _MAX_MANIFEST or len(arrays) >= _MAX_MEMBERS:
         raise ValueError(f"the model has {len(arrays)} arrays and {len(text)} bytes of settings: too many for a file")
@@ -148,7 +148,7 @@ def _read_manifest(archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo]
     version = manifest.get("format_version")
     if version != FORMAT_VERSION or isinstance(version, bool):
         raise ValueError(
-            f"it has format version {version!r}, and covmetric {covmetric.__version__} reads {FORMAT_VERSION}; it says "
+            f"it has format version {version!r}, and covmetric {__version__} reads {FORMAT_VERSION}; it says "
             f"that it was written by covmetric {manifest.get('covmetric')!r}"
         )
     if unknown:
