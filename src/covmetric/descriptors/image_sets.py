@@ -114,7 +114,7 @@ def _check_sets(X: Any) -> None:
     if len(X) == 0:
         raise ValueError("X is empty: at least one set of images is needed")
     for i, images in enumerate(X):
-        if isinstance(images, str | os.PathLike):
+        if isinstance(images, str | os.PathLike) or not hasattr(images, "__len__"):
             raise ValueError(f"X[{i}] is {images!r}: each entry must be a set of images, a list of paths or arrays")
 
 

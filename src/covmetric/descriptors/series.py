@@ -140,8 +140,8 @@ class FilterBank(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Band-pass filters whose outputs are stacked as channels.
 
     Series of shape (channels, times) become series of shape (bands * channels, times). Their covariance matrices
-    contain the power in each band and the covariances between bands. This is the usual description of steady-state visually
-    evoked potentials, with bands around the frequencies of the flicker.
+    contain the power in each band and the covariances between bands. This is the usual description of steady-state
+    visually evoked potentials, with bands around the frequencies of the flicker.
 
     Parameters
     ----------
