@@ -26,8 +26,8 @@ def test_a_learned_metric_separates_the_classes_better_than_a_fixed_one():
     ("settings", "message"),
     [
         ({"n": 0}, "n must be an integer >= 1, got 0"),
-        ({"n_informative": 9}, "n_informative and n must be at most n and samples"),
-        ({"samples": 3}, "n_informative and n must be at most n and samples"),
+        ({"n_informative": 9}, "n_informative <= n <= samples is required"),
+        ({"samples": 3}, "n_informative <= n <= samples is required"),
         ({"separation": -1}, "separation must be a number >= 0, got -1"),
     ],
 )
