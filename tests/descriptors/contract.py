@@ -21,7 +21,7 @@ EIGENVALUE_RTOL = 1e-12
 # pyRiemann's "scm" computes both triangles, which differ in the last bits.
 SYMMETRY_RTOL = 1e-14
 
-# --- Sample inputs: lists of examples, which are float64 arrays of integers from 0 to 255, or lists of such arrays -----
+# --- Sample inputs: lists of examples, which are float64 arrays of integers from 0 to 255, or lists of such arrays ----
 
 
 def random_images(count: int = 4) -> list[Any]:
