@@ -8,7 +8,7 @@ import pytest
 from covmetric.datasets import load_series, load_ssvep
 
 
-def test_series(tmp_path):
+def test_files_with_groups_padding_or_a_split(tmp_path):
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((6, 3, 40)), np.arange(6) % 2
     X[2, :, 30:] = 0.0
@@ -29,7 +29,7 @@ def test_series(tmp_path):
         load_series("pickle", tmp_path)
 
 
-def test_where_series_are_looked_for(tmp_path, monkeypatch):
+def test_names_and_paths_find_their_files(tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     for place, count in (("mine/series", 2), ("other", 7)):
         (tmp_path / place).mkdir(parents=True)
@@ -41,7 +41,7 @@ def test_where_series_are_looked_for(tmp_path, monkeypatch):
         assert len(found.X) == 7
 
 
-def test_what_is_wrong_with_series(tmp_path):
+def test_nan_and_missing_groups_are_refused(tmp_path):
     X = np.random.default_rng(0).standard_normal((4, 2, 30))
     X[0, 0, 20:] = np.nan
     np.savez(tmp_path / "nan.npz", X=X, y=np.arange(4) % 2)
@@ -53,7 +53,7 @@ def test_what_is_wrong_with_series(tmp_path):
 
 
 @pytest.mark.shared
-def test_the_real_series(data_folder):
+def test_real_series_have_the_expected_shapes(data_folder):
     for name, shape in {"NATOPS": (360, 24, 24), "JapaneseVowels": (640, 12, 12), "ERing": (300, 4, 4)}.items():
         assert load_series(name, data_folder / "series").X.shape == shape
     lengths = {one.shape[1] for one in load_series("JapaneseVowels", data_folder / "series").series}
