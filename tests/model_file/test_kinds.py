@@ -166,7 +166,7 @@ def test_subclass_of_a_registered_class_is_refused():
 
 def test_two_classes_of_the_same_name_are_refused():
     impostor = type("LearnedMetric", (LearnedMetric,), {"__module__": __name__})
-    with pytest.raises(ValueError, match="two classes are called 'LearnedMetric' in model files: .*learned_metric"):
+    with pytest.raises(ValueError, match=r"two classes are called 'LearnedMetric' in model files: .*learned_metric"):
         register_stateful(impostor)
     assert kinds.KINDS["LearnedMetric"].cls is LearnedMetric
     assert impostor not in kinds.KINDS_BY_CLASS
