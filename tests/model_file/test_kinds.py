@@ -80,7 +80,7 @@ NOT_FITTING = [
     (float, np.nan),
     (float, np.inf),
     (float, -np.inf),
-    (float, 10**400),
+    pytest.param(float, 10**400, id="float-beyond-the-range"),
     (float, "1.5"),
     (float, None),
     (float, 1j),
