@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from covmetric.neighbors import PrunedSearch
+from covmetric.neighbors import BruteSearch, PrunedSearch
 from tests.neighbors.contract import assert_agree, expected_neighbors, vectors
 
 
@@ -55,3 +55,29 @@ def test_bounds_do_not_exceed_their_limits(kind, r, monkeypatch):
         allowed = search._limits(np.full(300, norms[i]), d, np.full(300, offsets[i]))
         assert (bounds[i] <= allowed).all()
     assert_agree(search.nearest(X[300:], 3), expected_neighbors(X[:300], X[300:], 3))
+
+
+@pytest.mark.parametrize("distance", [1e11, 1e14, 1e25, 1e60])
+def test_queries_beyond_the_range_of_float32_are_not_pruned(distance, monkeypatch):
+    """Bounds in float32 would overflow and discard neighbours; below the limit they discard nothing wrongly."""
+    X = vectors("decaying", 2000, 100)
+    search = PrunedSearch().fit(X)
+    assert search.n_directions_ > 0
+    monkeypatch.setattr("covmetric.neighbors.pruned.PRUNED_BRUTE", 1e9)  # pruning is never given up for its cost
+    queries = X[:8] + distance * np.eye(100)[:8]
+    found = search.nearest(queries, 3)
+    np.testing.assert_array_equal(found, BruteSearch().fit(X).nearest(queries, 3))
+
+
+def test_limits_allow_for_both_rounding_errors():
+    """A vector within d has a bound of at most (d + residual error)^2 + product error, less the norm of the query."""
+    search = PrunedSearch()
+    norms, d, offsets = np.array([1.0, 2.0]), np.array([2.0, 1.0]), np.array([0.0, 8.0])
+    reach = 2.0 * norms + d  # 4 and 5
+    search._residual_error, search._product_error = 0.0, 0.0
+    np.testing.assert_array_equal(search._limits(norms, d, offsets), d**2 - offsets)
+    search._residual_error = 0.25
+    np.testing.assert_array_equal(search._limits(norms, d, offsets), (d + 0.25 * reach) ** 2 - offsets)
+    search._product_error = 0.5
+    expected = (d + 0.25 * reach) ** 2 + 0.5 * reach**2 - offsets
+    np.testing.assert_array_equal(search._limits(norms, d, offsets), expected)
