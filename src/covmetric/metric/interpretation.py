@@ -166,6 +166,7 @@ def find_patterns(embedding: Embedding, W: FloatArray, names: Sequence[str] | No
     Returns
     -------
     Patterns
+        The patterns, in descending order of their eigenvalues.
     """
     values, vectors = np.linalg.eigh(_hermitian_form(embedding, W))
     values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
@@ -199,6 +200,7 @@ def compute_importance(embedding: Embedding, W: FloatArray, X: Any = None) -> Fl
     Returns
     -------
     array of shape (n_channels,)
+        Fractions that sum to 1, or zeros.
 
     Raises
     ------
@@ -243,6 +245,7 @@ def explain_distance(
     Returns
     -------
     Explanation
+        The parts by pattern and by channel.
 
     Raises
     ------

@@ -90,6 +90,7 @@ class LearnedMetric(Savable):
         Returns
         -------
         LearnedMetric
+            The metric, with the same bits.
 
         Raises
         ------
@@ -159,6 +160,7 @@ class LearnedMetric(Savable):
         Returns
         -------
         array of shape (l, n m)
+            One vector per example.
         """
         size = embedded.shape[1] * embedded.shape[2]
         return np.asarray((self.components @ embedded).reshape(len(embedded), size))
@@ -214,6 +216,7 @@ class LearnedMetric(Savable):
         Returns
         -------
         array of shape (l1, l2)
+            The distance between each example of X1 and each example of X2.
 
         Raises
         ------
@@ -254,6 +257,7 @@ class LearnedMetric(Savable):
         Returns
         -------
         array of shape (n, n), or (d,) for vectors
+            The mean, an example like those in X.
 
         Raises
         ------
@@ -341,6 +345,7 @@ class LearnedMetric(Savable):
         Returns
         -------
         MetricKernel
+            The kernel, a callable.
 
         Raises
         ------
@@ -371,6 +376,7 @@ class LearnedMetric(Savable):
         Returns
         -------
         Patterns
+            Eigenvalues, eigenvectors, filters and patterns. It prints as a table.
 
         Raises
         ------
@@ -437,6 +443,7 @@ class LearnedMetric(Savable):
         Returns
         -------
         Explanation
+            The parts of the squared distance. It prints as a table.
 
         Raises
         ------

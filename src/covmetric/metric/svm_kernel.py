@@ -26,6 +26,7 @@ class Transformer(Protocol):
         Returns
         -------
         array of shape (l, q)
+            One vector per example.
         """
         ...
 

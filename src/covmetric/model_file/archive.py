@@ -257,5 +257,6 @@ def is_storable(dtype: np.dtype[Any]) -> bool:
     Returns
     -------
     bool
+        True for booleans, numbers and text of fixed length.
     """
     return _DTYPE.fullmatch(dtype.str) is not None

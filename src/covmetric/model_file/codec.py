@@ -130,6 +130,7 @@ class Reader:
         Returns
         -------
         object
+            The value.
 
         Raises
         ------

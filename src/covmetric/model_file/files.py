@@ -127,6 +127,7 @@ def _decode(manifest: dict[str, Any], arrays: dict[str, Any], classes: tuple[typ
     reader = Reader(arrays)
     model = reader.decode(manifest["model"])
     reader.finish()
-    if type(model) is not kind.cls or not model.is_fitted():
+    has_announced_class = type(model) is kind.cls
+    if not (has_announced_class and model.is_fitted()):
         raise ValueError(f"its manifest says that it holds a fitted {name!r}, but it does not")
     return model

@@ -274,6 +274,7 @@ def fits(hint: Any, value: Any) -> bool:
     Returns
     -------
     bool
+        Whether the value fits the hint.
 
     Raises
     ------

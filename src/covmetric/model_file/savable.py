@@ -24,6 +24,7 @@ class Savable:
         Returns
         -------
         bool
+            True unless a subclass says otherwise.
         """
         return True
 

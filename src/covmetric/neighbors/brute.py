@@ -122,5 +122,6 @@ def relative_rounding(q: int, dtype: type[np.floating]) -> float:
     Returns
     -------
     float
+        The bound, which is relative to (|x| + |y|)^2.
     """
     return float((q + 16) * np.finfo(dtype).eps)
