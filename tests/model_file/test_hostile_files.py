@@ -128,7 +128,7 @@ HOSTILE = {
     "infinity": (lambda g: with_array(g, W, np.full((3, 3), np.inf)), r"W\[0, 0\] is inf"),
     "indefinite": (lambda g: with_array(g, W, np.diag([1.0, 1.0, -1.0])), "must be positive semi-definite"),
     "not symmetric": (lambda g: with_array(g, W, np.tri(3)), "W is not symmetric"),
-    "another size": (lambda g: with_array(g, W, np.eye(4)), "of the shape of W|W must have shape"),
+    "another size": (lambda g: with_array(g, W, np.eye(4)), "with the shape of W|W must have shape"),
     "another metric": (lambda g: with_array(g, W, np.eye(3)), "components is not the square root of W"),
     "references of another size": (lambda g: with_array(g, "_embedded", np.ones((40, 2, 2))), "the references must"),
     "references with NaN": (lambda g: with_array(g, "_embedded", np.full((40, 3, 3), np.nan)), "the references"),

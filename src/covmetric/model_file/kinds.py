@@ -116,14 +116,14 @@ def register(kind: Kind) -> None:
     KINDS[kind.name] = KINDS_BY_CLASS[kind.cls] = kind
 
 
-def register_enum(tag: str, cls: type[enum.Enum]) -> None:
+def register_enum(tag: str, class_: type[enum.Enum]) -> None:
     """Allow the members of an enumeration in model files.
 
     Parameters
     ----------
     tag : str
         Key of the manifest that marks a member. It starts with a dollar sign.
-    cls : type
+    class_ : type
         The enumeration.
 
     Raises
@@ -138,10 +138,10 @@ def register_enum(tag: str, cls: type[enum.Enum]) -> None:
     """
     if not tag.startswith("$"):
         raise ValueError(f"tag must start with a dollar sign, got {tag!r}")
-    registered = ENUMS.get(tag, cls)
-    if tag in _RESERVED_TAGS or _qualified_name(registered) != _qualified_name(cls):
-        raise ValueError(f"tag {tag!r} is already in use in model files; choose another one for {cls}")
-    ENUMS[tag] = cls
+    registered = ENUMS.get(tag, class_)
+    if tag in _RESERVED_TAGS or _qualified_name(registered) != _qualified_name(class_):
+        raise ValueError(f"tag {tag!r} is already in use in model files; choose another one for {class_}")
+    ENUMS[tag] = class_
 
 
 def register_components(classes: Iterable[type]) -> None:
@@ -159,19 +159,19 @@ def register_components(classes: Iterable[type]) -> None:
     >>> from covmetric.slacks import SLACKS
     >>> register_components(SLACKS.values())
     """
-    for cls in classes:
-        names = list(constructor_defaults(cls))
-        register(Kind(cls.__name__, cls, _getter(names), _constructor(cls)))
+    for class_ in classes:
+        names = list(constructor_defaults(class_))
+        register(Kind(class_.__name__, class_, _getter(names), _constructor(class_)))
 
 
-def register_record(cls: Any, name: str | None = None) -> None:
+def register_record(class_: Any, name: str | None = None) -> None:
     """Register a dataclass.
 
     The parts that a file gives for it must have the types that the fields are declared with; see `fits`.
 
     Parameters
     ----------
-    cls : type
+    class_ : type
         The dataclass.
     name : str or None, default=None
         Name of the class in files. If None, the name of the class.
@@ -181,24 +181,24 @@ def register_record(cls: Any, name: str | None = None) -> None:
     >>> from covmetric import Certificate
     >>> register_record(Certificate)
     """
-    declared = {field.name: field.type for field in dataclasses.fields(cls)}
+    declared = {field.name: field.type for field in dataclasses.fields(class_)}
 
     def from_state(state: dict[str, Any]) -> Any:
-        hints = typing.get_type_hints(cls)
+        hints = typing.get_type_hints(class_)
         for part, words in declared.items():
             if not fits(hints[part], state[part]):
-                raise ValueError(f"{cls.__name__}.{part} must be {words}, got {state[part]!r:.60}")
-        return cls(**state)
+                raise ValueError(f"{class_.__name__}.{part} must be {words}, got {state[part]!r:.60}")
+        return class_(**state)
 
-    register(Kind(name or cls.__name__, cls, _getter(list(declared)), from_state))
+    register(Kind(name or class_.__name__, class_, _getter(list(declared)), from_state))
 
 
-def register_stateful(cls: type[Stateful], replaceable: dict[str, Any] | None = None) -> None:
+def register_stateful(class_: type[Stateful], replaceable: dict[str, Any] | None = None) -> None:
     """Register a class that has the methods `get_state` and `from_state`.
 
     Parameters
     ----------
-    cls : type
+    class_ : type
         The class.
     replaceable : dict or None, default=None
         Parts that may be replaced in a file, with their replacements. A part is replaced if a file cannot hold it.
@@ -208,15 +208,15 @@ def register_stateful(cls: type[Stateful], replaceable: dict[str, Any] | None = 
     >>> from covmetric import LearnedMetric
     >>> register_stateful(LearnedMetric)
     """
-    register(Kind(cls.__name__, cls, cls.get_state, cls.from_state, replaceable or {}))
+    register(Kind(class_.__name__, class_, class_.get_state, class_.from_state, replaceable or {}))
 
 
-def constructor_defaults(cls: type) -> dict[str, Any]:
+def constructor_defaults(class_: type) -> dict[str, Any]:
     """Return the arguments of a constructor.
 
     Parameters
     ----------
-    cls : type
+    class_ : type
         The class.
 
     Returns
@@ -230,7 +230,7 @@ def constructor_defaults(cls: type) -> dict[str, Any]:
     >>> constructor_defaults(BruteSearch)
     {'n_jobs': None}
     """
-    parameters = inspect.signature(cls).parameters.values()
+    parameters = inspect.signature(class_).parameters.values()
     return {p.name: p.default for p in parameters if p.kind is not p.VAR_KEYWORD}
 
 
