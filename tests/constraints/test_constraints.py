@@ -20,7 +20,7 @@ from covmetric.constraints import (
     get_bounds,
     get_pairs,
 )
-from covmetric.constraints.random import _unordered
+from covmetric.constraints.random import _pairs_of_ranks
 from tests import naive
 
 
@@ -104,8 +104,8 @@ def test_all_pairs_where_they_are_few():
 
 
 @given(st.integers(0, 2**52))
-def test_ranks_of_unordered_pairs(rank):
-    ((i, j),) = _unordered(np.array([rank], dtype=np.int64)).tolist()
+def test_ranks_of_pairs_of_ranks_pairs(rank):
+    ((i, j),) = _pairs_of_ranks(np.array([rank], dtype=np.int64)).tolist()
     assert 0 <= i < j
     assert j * (j - 1) // 2 + i == rank
 
@@ -155,7 +155,7 @@ def test_bounds_scale_and_weights():
 def test_dissimilar_pairs_of_equal_examples_are_left_out():
     embedded = np.array([0.0, 0.0, 1.0, 2.0])[:, None, None]
     chosen = LabelledPairs.from_codes(np.array([[0, 1], [0, 2], [1, 3]]), np.array([0, 1, 0, 0]))
-    with pytest.warns(UserWarning, match=r"1 of 3 pairs were left out: .* as X\[0\] and X\[1\]"):
+    with pytest.warns(UserWarning, match=r"1 of 3 pairs were left out: .* for example X\[0\] and X\[1\]"):
         found = bounded(embedded, chosen, AbsoluteBounds(), "median", np.array([5.0, 1.0, 3.0]))
     np.testing.assert_array_equal(found.pairs, [[0, 2], [1, 3]])
     np.testing.assert_array_equal(found.weights, [0.25, 0.75])
@@ -179,7 +179,7 @@ def test_nothing_to_learn_from():
     ("make", "message"),
     [
         (lambda: get_pairs("triplets"), "pairs must be one of 'random', 'neighbors'"),
-        (lambda: get_pairs(RandomPairs(), budget=3), "settings .budget. go with the name of a pairs"),
+        (lambda: get_pairs(RandomPairs(), budget=3), "settings .budget. require pairs to be a name"),
         (lambda: get_bounds("tight"), "bounds must be one of 'absolute', 'quantile'"),
         (lambda: get_bounds((1, 2, 3)), r"bounds must be two numbers \(near, far\), got \(1, 2, 3\)"),
         (lambda: get_bounds((0.0, 1.0)).limits(np.ones(3)), "near must be a positive number, got 0.0"),

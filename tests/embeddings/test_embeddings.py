@@ -97,7 +97,7 @@ def test_singular_input_is_refused_with_the_remedy(name):
     X = spd(4, 3)
     v = np.array([1.0, 2.0, 3.0])
     X[2] = np.outer(v, v)
-    message = rf"X\[2\] is not positive definite, as '{name}' needs: its smallest eigenvalue is .*set reg"
+    message = rf"X\[2\] is not positive definite, as '{name}' requires: its smallest eigenvalue is .*set reg"
     with pytest.raises(ValueError, match=message):
         get_embedding(name).fit(X)
     assert np.isfinite(get_embedding(name, reg=1e-6).fit_transform(X)).all()
@@ -113,9 +113,11 @@ def test_singular_input_is_taken(name):
 
 
 def test_indefinite_input_has_no_root():
-    with pytest.raises(ValueError, match=r"is not positive semi-definite, as 'sqrt' needs.*smallest eigenvalue is -1"):
+    with pytest.raises(
+        ValueError, match=r"is not positive semi-definite, as 'sqrt' requires.*smallest eigenvalue is -1"
+    ):
         get_embedding("sqrt").fit(np.diag([1.0, -1.0]))
-    with pytest.raises(ValueError, match="is not positive definite, as 'power' needs"):
+    with pytest.raises(ValueError, match="is not positive definite, as 'power' requires"):
         get_embedding("power", p=-1.0).fit(np.diag([1.0, 0.0]))
 
 
@@ -282,7 +284,7 @@ def test_ragged_and_none():
 def test_settings_that_do_not_fit():
     with pytest.raises(ValueError, match="phi 'sqrt' does not take these settings"):
         get_embedding("sqrt", p=0.3)
-    with pytest.raises(ValueError, match="settings \\(reg\\) go with the name of a phi"):
+    with pytest.raises(ValueError, match="settings \\(reg\\) require phi to be a name"):
         get_embedding(get_embedding("log"), reg=1e-3)
     assert get_embedding("power", p=np.int64(2), reg=np.float32(0.5)).fit(spd(1, 2)) is not None
 
@@ -312,5 +314,5 @@ def test_repr_names_the_settings(name):
 def test_flat_images_are_told_as_such():
     X = spd(3, 4)
     X[1] = 0.0
-    with pytest.raises(ValueError, match=r"X\[1\] is all zeros, as of a constant image or series: leave it out"):
+    with pytest.raises(ValueError, match=r"X\[1\] is all zeros, as for a constant image or series: leave it out"):
         get_embedding("log", reg=0.1).fit(X)
