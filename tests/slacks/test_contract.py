@@ -105,6 +105,12 @@ def test_derivatives_match_differences(slack):
     )
 
 
+def test_domain_contains_the_gradient(slack):
+    """Otherwise clipping to the domain would cut off optimal multipliers."""
+    assert (slack.gradient(S) >= slack.t_min).all()
+    assert (slack.gradient(S) <= slack.t_max).all()
+
+
 def test_xi_inverts_the_gradient(slack):
     t = slack.gradient(S)
     # A rounding error of t changes xi by xi'(t) times the error.
