@@ -111,7 +111,7 @@ def test_signs_are_plus_or_minus_one():
 
 @pytest.mark.parametrize("scale", [1.0, 1e-12, 1e12])
 def test_symmetric_is_relative_to_each_matrix(scale):
-    X = scale * np.array([[[2.0, 1.0], [1.0, 2.0]], [[1.0, 0.0], [0.0, 1.0]]])
+    X = scale * np.array([[[2.0, 1.0], [1.0, 2.0]], [[1.0, 0.0], [0.0, 1.0]], [[1e6, 0.0], [0.0, 1e6]]])
     X[0, 0, 1] += 1e-9 * scale
     made = v.symmetric("X", X)
     np.testing.assert_array_equal(made, np.swapaxes(made, 1, 2))

@@ -136,6 +136,12 @@ def test_power_zero_is_refused():
         get_embedding("power", p=0).fit(np.eye(2))
 
 
+@pytest.mark.parametrize("p", [-1.0, 0.25, 3])
+def test_inverse_of_a_power(p):
+    X, phi = spd(3, 4), get_embedding("power", p=p)
+    np.testing.assert_allclose(phi.inverse_transform(phi.fit_transform(X)), X, rtol=1e-9, atol=1e-12)
+
+
 def test_power_inverts_values_of_matrices_only():
     with pytest.raises(ValueError, match="is not a power of any matrix: its smallest eigenvalue is -1"):
         get_embedding("sqrt").fit(spd(2, 2)).inverse_transform(np.diag([-1.0, 1.0]))
@@ -161,8 +167,18 @@ def test_vectors_become_columns():
 
 
 def test_overflow_is_refused():
-    with pytest.raises(ValueError, match=r"'power' of X\[0\] overflows: rescale"):
-        get_embedding("power", p=2).fit(spd(2, 3, scale=1e200))
+    phi = get_embedding("power", p=2)
+    for method in (phi.fit(spd(2, 3)).transform, phi.fit, phi.fit_transform):
+        with pytest.raises(ValueError, match=r"'power' of X\[0\] overflows: rescale"):
+            method(spd(2, 3, scale=1e200))
+
+
+def test_wrong_shape_out_is_an_error_of_the_embedding():
+    class Square(type(get_embedding("id"))):
+        shape_out_ = (3, 1)
+
+    with pytest.raises(TypeError, match=r"Square._transform returns shape \(3, 3\), but its shape_out_ is \(3, 1\)"):
+        Square().fit(spd(2, 3))
 
 
 def test_zero_matrix_is_reported_as_a_constant_image():
