@@ -1,39 +1,76 @@
-"""The number of threads of BLAS and OpenMP."""
+"""The number of threads of BLAS and OpenMP, with libraries that only count."""
 
 from __future__ import annotations
 
-import pytest
-from threadpoolctl import threadpool_info, threadpool_limits
+from types import SimpleNamespace
 
+import pytest
+from threadpoolctl import ThreadpoolController
+
+from covmetric._utils import threads
 from covmetric._utils.threads import limited_threads
 
 
-def blas_threads():
-    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+class Library:
+    """A library that remembers its number of threads, and how often that was set."""
+
+    def __init__(self, user_api):
+        self.user_api, self.count, self.calls = user_api, 2, 0
+
+    def get_num_threads(self):
+        return self.count
+
+    def set_num_threads(self, count):
+        self.count, self.calls = count, self.calls + 1
 
 
-def test_threads_are_limited_inside_and_restored_outside():
-    with threadpool_limits(2):
-        with limited_threads(1, "blas"):
-            assert blas_threads() == {1}
-            with limited_threads(2):
-                assert blas_threads() == {2}
-            assert blas_threads() == {1}
-        assert blas_threads() == {2}
+@pytest.fixture
+def libraries(monkeypatch):
+    """A BLAS and an OpenMP library in the place of the loaded ones."""
+    both = [Library("blas"), Library("openmp")]
+    monkeypatch.setattr(threads, "ThreadpoolController", lambda: SimpleNamespace(lib_controllers=both))
+    threads._libraries.cache_clear()
+    yield both
+    threads._libraries.cache_clear()
 
 
-def test_threads_are_restored_after_an_error():
-    with threadpool_limits(2):
-        with pytest.raises(ZeroDivisionError), limited_threads(1):
-            1 / 0  # noqa: B018
-        assert blas_threads() == {2}
+def counts(libraries):
+    return [library.count for library in libraries]
 
 
-def test_none_leaves_the_libraries_alone():
-    with threadpool_limits(2), limited_threads(None):
-        assert blas_threads() == {2}
+def test_threads_are_limited_inside_and_restored_outside(libraries):
+    with limited_threads(1):
+        assert counts(libraries) == [1, 1]
+        with limited_threads(3):
+            assert counts(libraries) == [3, 3]
+        assert counts(libraries) == [1, 1]
+    assert counts(libraries) == [2, 2]
 
 
-def test_another_api_is_left_alone():
-    with threadpool_limits(2), limited_threads(1, "openmp"):
-        assert blas_threads() == {2}
+@pytest.mark.parametrize(("api", "expected"), [("blas", [1, 2]), ("openmp", [2, 1])])
+def test_only_the_named_api_is_limited(libraries, api, expected):
+    with limited_threads(1, api):
+        assert counts(libraries) == expected
+    assert counts(libraries) == [2, 2]
+
+
+def test_threads_are_restored_after_an_error(libraries):
+    with pytest.raises(ZeroDivisionError), limited_threads(1):
+        1 / 0  # noqa: B018
+    assert counts(libraries) == [2, 2]
+
+
+@pytest.mark.parametrize("count", [None, 2])
+def test_libraries_that_need_no_change_are_not_touched(libraries, count):
+    with limited_threads(count):
+        assert counts(libraries) == [2, 2]
+    assert [library.calls for library in libraries] == [0, 0]
+
+
+def test_libraries_of_this_process_are_found():
+    threads._libraries.cache_clear()
+    loaded = ThreadpoolController().lib_controllers
+    assert {library.filepath for library in threads._libraries(None)} == {library.filepath for library in loaded}
+    assert all(library.user_api == "blas" for library in threads._libraries("blas"))
+    with limited_threads(1, "blas"):
+        assert all(library.get_num_threads() == 1 for library in loaded if library.user_api == "blas")
