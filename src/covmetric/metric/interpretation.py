@@ -10,7 +10,7 @@ import numpy as np
 
 from covmetric._utils.validation import FloatArray, Matrices
 from covmetric.embeddings import Embedding
-from covmetric.embeddings.base import as_complex
+from covmetric.embeddings.matrices import as_complex
 
 _N_PRINTED = 5  # rows of a printed table
 
