@@ -258,7 +258,8 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):  # ty
         array of shape (l,)
             Entries of `classes_`; the first of the classes that tie.
         """
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+        winners = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[winners])
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the estimated probability of each class.
