@@ -151,6 +151,15 @@ def test_new_examples_without_a_distinct_pair_keep_the_constraints():
     np.testing.assert_allclose(extended.result.W, fitted.result.W, rtol=1e-3, atol=1e-6)
 
 
+def test_new_pairs_are_added_however_close_their_examples_are():
+    embedded, codes = embedded_classes()
+    embedded = 1e-3 * embedded
+    start = FittedProblem.at_prior(settings(), embedded[:N_OLD], codes[:N_OLD])
+    (fitted,) = fit_path(start, [1e-2], np.random.default_rng(0))
+    extended = extend(fitted, embedded[N_OLD:], codes[N_OLD:], 0)
+    assert len(extended.constraints.pairs) > len(fitted.constraints.pairs)
+
+
 def test_equal_examples_of_two_classes_are_left_out_with_a_warning():
     fitted, _, _ = fitted_and_new()
     with pytest.warns(UserWarning, match="left out: dissimilar, but their examples are equal"):

@@ -88,6 +88,12 @@ def test_directions_without_variation_get_the_largest_eigenvalue_of_the_others(s
     np.testing.assert_allclose(prior_matrix("covariance", embedded), np.diag([0.25, 1.0, expected]), rtol=1e-3)
 
 
+def test_variation_is_compared_with_the_largest_variance():
+    signs = np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]], dtype=float)
+    eigenvalues = np.linalg.eigvalsh(prior_matrix("covariance", (signs * [1e6, 1.0, 1e-2])[:, :, None]))
+    np.testing.assert_allclose(eigenvalues, [1e-12, 1.0, 1.0], rtol=1e-2)
+
+
 def test_covariance_of_equal_examples_raises_value_error():
     with pytest.raises(
         ValueError, match=r"prior 'covariance' needs examples that differ, but all embedded .* are equal"

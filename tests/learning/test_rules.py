@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from covmetric.learning import rules
 from covmetric.learning.rules import RULES, MeanRule, NeighborsRule, get_rule
 from covmetric.neighbors import BruteSearch
 from tests import naive
+from tests.learning.problems import recorder
 
 
 def labelled_vectors(count=30, q=4, classes=(0, 1, 3), seed=0):
@@ -106,6 +108,12 @@ def test_neighbours_are_returned_with_their_distances():
             np.testing.assert_allclose(actual, expected, rtol=1e-9)
 
 
+def test_search_is_chosen_by_the_shape_of_the_training_vectors(monkeypatch):
+    calls = recorder(monkeypatch, rules, "get_search")
+    NeighborsRule(5, n_jobs=2).fit(*labelled_vectors())
+    assert calls == [(("auto", 2, (30, 4)), {})]
+
+
 def test_search_object_of_the_user_is_not_changed():
     search = BruteSearch()
     NeighborsRule(5, n_jobs=2, algorithm=search).fit(*labelled_vectors())
@@ -137,8 +145,10 @@ def test_mean_rule_is_the_softmax_of_scaled_squared_distances():
 
 def test_mean_rule_does_not_depend_on_the_unit_of_the_vectors():
     vectors, codes = labelled_vectors()
-    one, other = (MeanRule(5).fit(s * vectors, codes).probabilities(s * vectors) for s in (1.0, 1e6))
-    np.testing.assert_allclose(other, one, rtol=1e-9)
+    expected = MeanRule(5).fit(vectors, codes).probabilities(vectors)
+    for scale in (1e-6, 1e6):
+        scaled = MeanRule(5).fit(scale * vectors, codes).probabilities(scale * vectors)
+        np.testing.assert_allclose(scaled, expected, rtol=1e-9)
 
 
 def test_mean_rule_uses_the_unit_one_if_classes_do_not_vary():
@@ -152,6 +162,9 @@ def test_mean_rule_raises_value_error_on_overflow():
         ValueError, match="squared distances of the examples from their class means overflow: rescale X"
     ):
         MeanRule(5).fit(1e200 * vectors, codes)
+    far = MeanRule(2).fit(np.array([[0.0], [1e154]]), np.array([0, 1]))
+    with pytest.raises(ValueError, match=r"X\[1\] is too far from the class means"):
+        far.probabilities(np.array([[0.0], [-5e153]]))  # from the second mean only
     queries = np.zeros((4, 4))
     queries[2:, 0] = 1e200
     with pytest.raises(ValueError, match=r"X\[2\] is too far from the class means: its squared distance overflows"):

@@ -51,10 +51,11 @@ def test_number_of_folds_is_at_most_the_size_of_the_largest_class(counts, asked,
         assert len(make_splits(asked, np.zeros(len(codes)), codes, None, 0)) == expected
 
 
+@pytest.mark.parametrize("largest", [0, 1])
 @pytest.mark.parametrize(("asked", "expected"), [(9, 4), (3, 3), (2, 2)])
-def test_number_of_folds_is_at_most_the_largest_number_of_groups_of_a_class(asked, expected):
-    codes = np.repeat([0, 1], [8, 6])
-    groups = np.repeat([0, 1, 2, 3, 4, 5, 6], 2)  # four groups in class 0, three in class 1
+def test_number_of_folds_is_at_most_the_largest_number_of_groups_of_a_class(asked, expected, largest):
+    codes = np.repeat([largest, 1 - largest], [8, 6])
+    groups = np.repeat([0, 1, 2, 3, 4, 5, 6], 2)  # four groups in one class, three in the other
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert len(make_splits(asked, np.zeros(14), codes, groups, 0)) == expected
@@ -81,6 +82,25 @@ def test_splitters_and_lists_are_used_as_given():
     assert parts(make_splits(splitter, X, CODES, GROUPS, 0)) == expected_parts(splitter, groups=GROUPS)
     given = [(np.arange(20), np.arange(20, 30)), ([0, 1, 2, 29], [5, 0])]
     assert parts(make_splits(given, X, CODES, None, 0)) == [(list(a), list(b)) for a, b in given]
+
+
+def test_no_cv_is_the_default_of_scikit_learn():
+    assert parts(make_splits(None, X, CODES, None, 0)) == expected_parts(StratifiedKFold(5))
+
+
+def test_indices_are_converted_to_int64():
+    (split,) = make_splits([(np.arange(20, dtype=np.int32), np.arange(20, 30, dtype=np.uint8))], X, CODES, None, 0)
+    assert split.train.dtype == split.test.dtype == np.int64
+
+
+def test_warnings_of_a_splitter_are_shown():
+    class SpecialKFold(KFold):
+        def split(self, *arguments):
+            warnings.warn("these folds are special", UserWarning, stacklevel=1)
+            return super().split(*arguments)
+
+    with pytest.warns(UserWarning, match="these folds are special"):
+        make_splits(SpecialKFold(3), X, CODES, None, 0)
 
 
 @pytest.mark.parametrize(

@@ -193,7 +193,7 @@ class MeanRule(Rule):
         return self
 
     def probabilities(self, vectors: FloatArray) -> FloatArray:
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(over="ignore"):
             squared = np.stack([((vectors - mean) ** 2).sum(axis=1) for mean in self._means], axis=1)
         if not np.isfinite(squared).all():
             i = int(np.flatnonzero(~np.isfinite(squared).all(axis=1))[0])
