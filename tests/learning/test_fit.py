@@ -40,6 +40,14 @@ def test_at_prior_keeps_the_embedded_examples_for_the_identity():
     np.testing.assert_array_equal(start.metric(), np.eye(3))
 
 
+def test_defaults_are_those_of_a_real_problem_at_its_prior():
+    embedded, codes = embedded_classes()
+    plain = FittedProblem(settings(), embedded, codes, None)
+    assert (plain.lam, plain.constraints, plain.result, plain.copies) == (np.inf, None, None, 1)
+    assert "constraints" not in repr(plain)
+    assert "result" not in repr(plain)
+
+
 def test_at_prior_transforms_the_examples_by_the_root():
     embedded, codes = embedded_classes()
     start = FittedProblem.at_prior(settings(prior=PRIOR), embedded, codes, copies=2)

@@ -151,10 +151,32 @@ def test_first_and_last_reference_may_be_in_pairs(parts):
     restore_fitted(**parts)
 
 
-def test_rounding_errors_of_another_machine_are_allowed(parts):
+@pytest.mark.parametrize("lam", [1e-2, 10.0])
+def test_rounding_errors_of_another_machine_are_allowed_in_the_certificate(lam):
+    """The tolerance is 1e-8, relative to the objective if that is larger than 1."""
+    parts, _ = saved_parts(lam=lam)
     primal = parts["result"].certificate.primal
-    restore_fitted(**with_certificate(parts, primal=primal * (1.0 + 1e-10)))
-    restore_fitted(**{**parts, "metric": scaled(parts["metric"], 1.0 + 1e-12)})
+    assert (primal > 2.0) == (lam < 1.0)
+    allowed = 1e-8 * max(1.0, primal)
+    for sign in (-1.0, 1.0):
+        restore_fitted(**with_certificate(parts, primal=primal + sign * 0.9 * allowed))
+        with pytest.raises(ValueError, match="its primal is"):
+            restore_fitted(**with_certificate(parts, primal=primal + sign * 1.1 * allowed))
+
+
+def test_rounding_errors_of_another_machine_are_allowed_in_the_metric(parts):
+    """The tolerance is 1e-10, relative to the largest entry, for every entry."""
+    W = parts["metric"].W
+    size = np.abs(W).max()
+    for relative, valid in ((5e-11, True), (2e-10, False)):
+        changed = W.copy()
+        changed[2, 2] += relative * size
+        other = {**parts, "metric": LearnedMetric(parts["metric"].embedding, changed)}
+        if valid:
+            restore_fitted(**other)
+        else:
+            with pytest.raises(ValueError, match="its metric does not belong to its result"):
+                restore_fitted(**other)
 
 
 def test_honest_claims_pass(parts):

@@ -27,6 +27,7 @@ from covmetric.learning.settings import LearningSettings
 from covmetric.learning.splits import Split
 from tests import naive
 from tests.data import classes_of_matrices, hermitian
+from tests.learning.problems import recorder
 
 X, CODES = classes_of_matrices(36, n=3)
 TRAIN, TEST = np.arange(24), np.arange(24, 36)
@@ -97,10 +98,12 @@ def test_random_pairs_follow_the_generator():
     assert len({tuple(s) for s in scores}) > 1
 
 
-def test_hermitian_matrices_are_scored_as_the_classifier_does():
+def test_hermitian_matrices_are_scored_as_the_classifier_does(monkeypatch):
     H = hermitian(36, 2)
     H[CODES == 1, 0, 0] *= 3.0
+    calls = recorder(monkeypatch, scoring, "fit_path")
     scores, _ = score(candidates("log"), X=H)
+    assert [arguments[0].copies for arguments, _ in calls] == [2, 2]
     for lam, value in zip((np.inf, 1e-1, 1e-2), scores, strict=True):
         classifier = CovMetricClassifier(CovMetric("log", lam=lam, budget=3, tol=1e-8)).fit(H[TRAIN], CODES[TRAIN])
         assert classifier.score(H[TEST], CODES[TEST]) == value
@@ -117,6 +120,13 @@ def test_rule_and_shortcut_give_the_same_scores(monkeypatch, limit):
     assert len(used) == (3 if limit == 24 * 12 else 0)
 
 
+def test_shortcut_is_taken_for_small_matrices_with_zeros(monkeypatch):
+    calls = recorder(monkeypatch, scoring, "cross_distances")
+    diagonal = X[:, :2, :2] * np.eye(2)
+    assert score(candidates("id"), X=diagonal)[1] == ""
+    assert len(calls) == 3
+
+
 @pytest.mark.parametrize("scale", [1e-103, 1e103])
 def test_shortcut_is_not_taken_near_overflow_and_underflow(monkeypatch, scale):
     monkeypatch.setattr(scoring, "cross_distances", lambda *_: pytest.fail("not exact at this scale"))
@@ -127,7 +137,12 @@ def test_shortcut_is_not_taken_near_overflow_and_underflow(monkeypatch, scale):
 
 def test_vectors_are_scored_by_the_exact_rule(monkeypatch):
     monkeypatch.setattr(scoring, "cross_distances", lambda *_: pytest.fail("vectors may tie"))
-    assert score(candidates("vector"), X=X[:, 0])[1] == ""
+    vectors = np.log(np.diagonal(X, axis1=1, axis2=2))
+    for k in (1, 7):
+        scores, _ = score(candidates("vector"), X=vectors, k=k)
+        classifier = CovMetricClassifier(CovMetric(lam=np.inf), n_neighbors=k).fit(vectors[TRAIN], CODES[TRAIN])
+        assert scores[0] == classifier.score(vectors[TEST], CODES[TEST])
+    assert score(candidates("vector"), X=vectors, k=1)[0][0] != scores[0]
 
 
 @pytest.mark.parametrize("k", [1, 3])

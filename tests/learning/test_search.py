@@ -28,6 +28,7 @@ def candidates(phi, lambdas=(1e-1, 1e-3)):
 
 
 GRID = [candidates("log"), candidates("relog", (1e-2,))]
+THREE = [*GRID, candidates("sqrt", (1e-1, 1e-2, 1e-3))]
 
 
 def run(grid=GRID, splits=SPLITS, seed=7, **arguments):
@@ -55,13 +56,13 @@ LOG, RELOG = good(0.5, 0.6, 0.7), good(0.8, 0.9)
 
 
 def test_scores_are_those_of_each_split_and_phi():
-    scores = run()
-    assert scores.shape == (5, 3)
+    scores = run(THREE)
+    assert scores.shape == (9, 3)
     for fold, split in enumerate(SPLITS):
-        for rows, grid in ((slice(0, 3), GRID[0]), (slice(3, 5), GRID[1])):
+        for rows, grid in ((slice(0, 3), THREE[0]), (slice(3, 5), THREE[1]), (slice(5, 9), THREE[2])):
             expected, _ = score_candidates(grid, X, CODES, split, SCORING, np.random.default_rng([7, fold]))
             np.testing.assert_array_equal(scores[rows, fold], expected)
-    assert not np.array_equal(run(seed=8), scores)
+    assert not np.array_equal(run(THREE, seed=8), scores)
 
 
 @pytest.mark.parametrize(("factor", "shared"), [(1, True), (0.99, False)])
@@ -137,9 +138,9 @@ def test_fixed_metrics_alone_may_fail_in_part(monkeypatch):
 
 
 def test_progress_is_shown_on_request(monkeypatch, capsys):
-    for verbose, shown in ((0, False), (1, True)):
+    for arguments, shown in (({}, False), ({"verbose": 0}, False), ({"verbose": 1}, True)):
         scores_of(monkeypatch, [LOG, RELOG] * 3)
-        run(verbose=verbose)
+        run(**arguments)
         assert ("search" in capsys.readouterr().err) == shown
 
 

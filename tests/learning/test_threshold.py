@@ -71,6 +71,12 @@ def test_rate_that_is_met_exactly_counts():
     assert best_threshold(distances, similar, "max_tnr", 0.5) == 1.5
 
 
+def test_rates_of_a_single_pair_are_zero_or_one():
+    distances = np.array([1.0, 2.0, 3.0])
+    assert best_threshold(distances, np.array([-1.0, 1.0, -1.0]), "max_tnr", 0.9) == 2.5
+    assert best_threshold(distances, np.array([1.0, -1.0, 1.0]), "max_tpr", 0.1) == 1.5
+
+
 def test_threshold_is_beyond_all_distances_if_all_labels_are_equal():
     distances = np.array([1.0, 2.0, 4.0])
     assert best_threshold(distances, np.ones(3)) == 5.0

@@ -135,9 +135,10 @@ def best_candidate(lambdas: Sequence[float], scores: FloatArray) -> int:
     scored = scores[:, ~np.isnan(scores).all(axis=0)]
     n_scores = (~np.isnan(scored)).sum(axis=1)
     eligible = np.flatnonzero(n_scores == n_scores.max())
-    means = np.where(np.isnan(scored), 0.0, scored).sum(axis=1) / max(1, int(n_scores.max()))
-    # Twelve digits: sums of the same accuracies in another order are equal.
-    return max(eligible.tolist(), key=lambda i: (round(float(means[i]), 12), lambdas[i], -i))
+    # Of equally many scores, the largest sum has the largest mean. Rounded, because sums of the same accuracies in
+    # another order are equal.
+    totals = np.nansum(scored, axis=1)
+    return max(eligible.tolist(), key=lambda i: (round(float(totals[i]), 12), lambdas[i], -i))
 
 
 def _shared_embeddings(grid: Sequence[PhiCandidates], X: npt.NDArray[np.generic]) -> list[EmbeddedExamples | None]:
