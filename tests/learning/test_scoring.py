@@ -204,10 +204,17 @@ def test_candidates_that_were_scored_before_ctrl_c_keep_their_score():
 
 
 def test_interrupted_last_solve_is_not_scored():
-    stop = LearningSettings(NeighborPairs(3), AbsoluteBounds(), callback=lambda _: True)
-    scores, reason = score(PhiCandidates("log", 0.0, (CandidatePath(stop, (1e-1,)),)))
-    assert np.isnan(scores).all()
-    assert reason == INTERRUPTED
+    for lambdas in ((1e-1,), (1e-1, 1e-2)):
+        starts = []
+
+        def stop(state, starts=starts, last=len(lambdas)):
+            starts.append(state.n_iter == 0)
+            return sum(starts) == last
+
+        settings = LearningSettings(NeighborPairs(3), AbsoluteBounds(), callback=stop)
+        scores, reason = score(PhiCandidates("log", 0.0, (CandidatePath(settings, lambdas),)))
+        assert np.isnan(scores).all()
+        assert reason == INTERRUPTED
 
 
 def test_unfinished_solves_and_warnings_are_silent():

@@ -9,6 +9,7 @@ import pytest
 
 from covmetric.constraints import AbsoluteBounds, NeighborPairs, QuantileBounds
 from covmetric.learning.settings import LearningSettings, check_lam
+from covmetric.model_file.kinds import KINDS
 
 VALID = LearningSettings(NeighborPairs(), AbsoluteBounds())
 
@@ -39,6 +40,10 @@ def test_valid_settings_pass_the_check():
 def test_each_invalid_setting_raises_value_error(change, message):
     with pytest.raises(ValueError, match=message):
         dataclasses.replace(VALID, **change).check()
+
+
+def test_settings_have_their_old_name_in_model_files():
+    assert KINDS["Recipe"].cls is LearningSettings
 
 
 @pytest.mark.parametrize("lam", [1e-300, 1e-2, 1, 1e9, np.inf, np.float32(0.5), np.float64("inf")])
