@@ -203,18 +203,18 @@ def test_candidates_that_were_scored_before_ctrl_c_keep_their_score():
     assert reason == INTERRUPTED
 
 
-def test_interrupted_last_solve_is_not_scored():
-    for lambdas in ((1e-1,), (1e-1, 1e-2)):
-        starts = []
+@pytest.mark.parametrize("lambdas", [(1e-1,), (1e-1, 1e-2)])
+def test_interrupted_last_solve_is_not_scored(lambdas):
+    starts = []
 
-        def stop(state, starts=starts, last=len(lambdas)):
-            starts.append(state.n_iter == 0)
-            return sum(starts) == last
+    def stop(state):
+        starts.append(state.n_iter == 0)
+        return sum(starts) == len(lambdas)
 
-        settings = LearningSettings(NeighborPairs(3), AbsoluteBounds(), callback=stop)
-        scores, reason = score(PhiCandidates("log", 0.0, (CandidatePath(settings, lambdas),)))
-        assert np.isnan(scores).all()
-        assert reason == INTERRUPTED
+    settings = LearningSettings(NeighborPairs(3), AbsoluteBounds(), callback=stop)
+    scores, reason = score(PhiCandidates("log", 0.0, (CandidatePath(settings, lambdas),)))
+    assert np.isnan(scores).all()
+    assert reason == INTERRUPTED
 
 
 def test_unfinished_solves_and_warnings_are_silent():
