@@ -153,17 +153,6 @@ def leave_one_out(vectors, codes, groups, k, n_classes):
     return np.array(guesses)
 
 
-def calibrated(distances, similar, merit):
-    """The best value of merit(true positives, false positives, positives, negatives) over all thresholds."""
-    candidates = [distances.min() - 1.0, *((a + b) / 2 for a in distances for b in distances), distances.max() + 1.0]
-    positives, negatives = (similar > 0).sum(), (similar < 0).sum()
-    values = []
-    for threshold in candidates:
-        near = distances <= threshold
-        values.append(merit((near & (similar > 0)).sum(), (near & (similar < 0)).sum(), positives, negatives))
-    return max(values)
-
-
 def nearest(references, queries, k):
     """Distances and indices of the k nearest, one distance at a time; None: each reference among the others."""
     own = queries is None
