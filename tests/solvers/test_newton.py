@@ -65,25 +65,25 @@ def test_sums_over_pairs_whether_kept_or_not(seed):
     E, weights = E + E.T, rng.standard_normal(problem.n_pairs)
     chosen = np.flatnonzero(rng.random(problem.n_pairs) < 0.7)
     anew = PairSums(problem.sums.rows, problem.sums.pairs)
-    anew.lower = lambda *_: None
+    anew.lower_triangles = lambda *_: None
     for sums in (problem.sums, anew):
-        np.testing.assert_allclose(sums.quadratic(E), np.einsum("kij,ij->k", A, E), rtol=1e-9, atol=1e-9)
-        np.testing.assert_allclose(sums.weighted(weights), np.einsum("k,kij->ij", weights, A), rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(sums.inner_products(E), np.einsum("kij,ij->k", A, E), rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(sums.weighted_sum(weights), np.einsum("k,kij->ij", weights, A), rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(sums.squared_norms(), np.einsum("kii->k", A), rtol=1e-12)
         stretched = np.einsum("k,kab,ab,kij->ij", weights[chosen], A[chosen], E, A[chosen])
-        np.testing.assert_allclose(sums.stretched(E, weights[chosen], chosen), stretched, rtol=1e-9, atol=1e-8)
+        np.testing.assert_allclose(sums.hessian_product(E, weights[chosen], chosen), stretched, rtol=1e-9, atol=1e-8)
 
 
 def test_what_takes_much_memory_is_not_kept_after_a_solve():
     rng = np.random.default_rng(0)
     problem = MetricProblem.from_differences(rng.standard_normal((900, 70, 70)), rng.choice([-1.0, 1.0], 900), 5e3, 0.1)
     seen = []
-    result = solve(problem, "newton", callback=lambda _: seen.append(problem.sums._kept_lower is not None))
+    result = solve(problem, "newton", callback=lambda _: seen.append(problem.sums._kept_triangles is not None))
     assert result.status is Status.SOLVED and any(seen)
-    assert problem.sums._kept_lower is None
+    assert problem.sums._kept_triangles is None
     small = make_paper_problem(10, 50, 1e-2, 0)
     solve(small, "newton")
-    assert small.sums._kept_lower is not None  # the next solve is glad of it
+    assert small.sums._kept_triangles is not None  # the next solve is glad of it
 
 
 def test_problems_are_pickled_without_what_can_be_made_again():
@@ -104,7 +104,7 @@ def test_threads_may_share_a_problem():
     assert all(result.status is Status.SOLVED for result in results)
     for result in results:
         np.testing.assert_allclose(result.W, alone.W, rtol=1e-12, atol=1e-15)
-    assert problem.sums._kept_lower is None
+    assert problem.sums._kept_triangles is None
 
 
 def test_conjugate_gradients_give_up_in_favour_of_a_matrix(monkeypatch):
@@ -229,7 +229,7 @@ def test_the_ray_is_the_objective_and_the_search_descends(seed, size, draw):
     D = 10.0**size * rng.standard_normal((n, n))
     D += D.T
     s = problem.squared_distances(C @ C.T) / problem.bounds
-    ds = problem.sums.quadratic(C @ D @ C.T) / problem.bounds
+    ds = problem.sums.inner_products(C @ D @ C.T) / problem.bounds
     regulariser = -np.linalg.slogdet(C @ C.T)[1] + np.sum(C**2) - n
     ray = Ray(problem, problem.weights, s, ds, np.linalg.eigvalsh(D), regulariser, float(np.sum((C @ D) * C)))
     t = 0.3 * min(ray.limit, 1.0)
@@ -277,5 +277,5 @@ def test_rates_by_example_are_those_by_pair(examples, K):
     problem = MetricProblem(embedded, pairs, np.ones(K), 1.0, 1.0)
     E = rng.standard_normal((30, 30))
     E += E.T
-    expected = problem.sums.quadratic(E)
+    expected = problem.sums.inner_products(E)
     np.testing.assert_allclose(rates_along(problem.sums, E), expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())

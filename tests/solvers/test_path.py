@@ -116,7 +116,7 @@ def test_keep_by_mask_and_bad_changes():
         problem.replace(keep=[])
     with pytest.raises(ValueError, match="pairs and similar go together"):
         problem.replace(pairs=[[0, 1]])
-    with pytest.raises(ValueError, match="bounds and weights of all pairs have to be given"):
+    with pytest.raises(ValueError, match="bounds and weights of all pairs must be given"):
         problem.replace(pairs=[[0, 1]], similar=[1])
     with pytest.raises(ValueError, match=r"pairs\[0, 1\] is 10000"):
         problem.replace(pairs=[[0, 10000]], similar=[1], bounds=1.0, weights=1.0)
