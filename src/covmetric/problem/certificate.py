@@ -87,7 +87,8 @@ class Certificate:
     @property
     def solved(self) -> bool:
         """Whether P(W) - P* is proven to be within the tolerance, rounding included."""
-        return self.trusted and self.bound <= self.tol * max(1.0, abs(self.primal))
+        # An infinite objective has an infinite scale, which would make an infinite gap relatively small.
+        return self.trusted and math.isfinite(self.bound) and self.bound <= self.tol * max(1.0, abs(self.primal))
 
     @property
     def distance_factor(self) -> tuple[float, float]:

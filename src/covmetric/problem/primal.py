@@ -77,7 +77,8 @@ class Primal:
         multipliers = np.zeros(len(ratios))
         gradient = self._slack.gradient(ratios[active])
         multipliers[active] = self._similar[active] * self._weights[active] / self._bounds[active] * gradient
-        return multipliers
+        # The gradient is infinite where a squared distance has underflowed to zero.
+        return np.where(np.isfinite(multipliers), multipliers, 0.0)
 
     def point(self, W: FloatArray) -> PrimalPoint | None:
         """Return the primal point of a symmetric matrix.
