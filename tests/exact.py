@@ -56,16 +56,33 @@ def logdet(matrix):
     return total
 
 
+def exact_primal(problem, W):
+    """Return P(W) for the stored entries of W."""
+    return float(_in_context(_values, problem, W, [0.0] * problem.n_pairs)[0])
+
+
+def exact_dual(problem, multipliers):
+    """Return g(alpha) for the stored multipliers."""
+    identity = [[float(i == j) for j in range(problem.n)] for i in range(problem.n)]
+    return float(_in_context(_values, problem, identity, multipliers)[1])
+
+
 def exact_gap(problem, result):
     """Return P(W) - g(alpha) for the stored entries of W and alpha."""
+    primal, dual = _in_context(_values, problem, result.W, result.multipliers)
+    return float(_in_context(lambda: primal - dual))
+
+
+def _in_context(function, *arguments):
     with localcontext() as context:
         context.prec = DIGITS
-        return float(_gap(problem, result))
+        return function(*arguments)
 
 
-def _gap(problem, result):
+def _values(problem, W, multipliers):
+    """Return P(W) and g(alpha) as decimals."""
     n, d, h = problem.n, divergence(problem.slack), conjugate(problem.slack)
-    W = exact(result.W)
+    W = exact(W)
     primal = -logdet(W) + decimal(sum(W[i][i] for i in range(n))) - n
     dual, H = Decimal(0), [[Fraction(int(i == j)) for j in range(n)] for i in range(n)]
     X = [exact(x) for x in problem.embedded]
@@ -73,7 +90,7 @@ def _gap(problem, result):
         F = [[a - b for a, b in zip(r, s, strict=True)] for r, s in zip(X[i], X[j], strict=True)]
         A = [[sum(a * b for a, b in zip(r, s, strict=True)) for s in F] for r in F]
         y = int(problem.similar[k])
-        b, c, alpha = (Fraction(float(v[k])) for v in (problem.bounds, problem.weights, result.multipliers))
+        b, c, alpha = (Fraction(float(v[k])) for v in (problem.bounds, problem.weights, multipliers))
         s = decimal(sum(A[p][q] * W[p][q] for p in range(n) for q in range(n)) / b)
         if y * (s - 1) > 0:
             primal += decimal(c) * d(s)
@@ -81,4 +98,4 @@ def _gap(problem, result):
         for p in range(n):
             for q in range(n):
                 H[p][q] += y * alpha * A[p][q]
-    return primal - dual - logdet(H)
+    return primal, dual + logdet(H)

@@ -75,8 +75,9 @@ class Certificate:
 
     @property
     def bound(self) -> float:
-        """The proven upper bound on P(W) - P*: the gap plus its rounding error."""
-        return max(self.gap, 0.0) + self.rounding
+        """The proven upper bound on P(W) - P*: the gap plus its rounding error; infinity if either is NaN."""
+        bound = max(self.gap, 0.0) + self.rounding
+        return math.inf if math.isnan(bound) else bound
 
     @property
     def trusted(self) -> bool:
@@ -112,6 +113,8 @@ class Certificate:
 
 def _outwards(lo: float, hi: float) -> str:
     """Return 'between lo and hi', rounded outwards to two significant digits of the distance from 1."""
+    if math.isinf(hi):
+        return "between 0 and infinity"
     digits = 2 if hi > 1.1 else 1 - math.floor(math.log10(max(hi - 1.0, 1e-15)))
     unit = 10.0**-digits
     below, above = max(math.floor(lo / unit) * unit, 0.0), math.ceil(hi / unit) * unit
