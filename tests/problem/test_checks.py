@@ -94,10 +94,11 @@ def test_bad_multipliers():
         problem.certify()
 
 
-def test_a_metric_of_a_solver_must_be_finite():
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_metric_of_a_solver_must_be_finite(value):
     problem = MetricProblem(**VALID)
-    with pytest.raises(ValueError, match="W must be finite"):
-        problem.certified_arrays(np.full((3, 3), np.nan), None)
+    with pytest.raises(ValueError, match="W must be finite"), np.errstate(all="ignore"):
+        problem.certified_arrays(np.full((3, 3), value), None)
 
 
 def test_pairs_are_copied_as_int64():

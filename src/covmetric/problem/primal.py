@@ -96,11 +96,13 @@ class Primal:
         factor, failed = lapack.dpotrf(W, lower=True, clean=True)
         if failed:
             return None
+        logdet = 2.0 * float(np.log(factor.diagonal()).sum())
+        if not np.isfinite(logdet):  # W is not finite, which LAPACK does not report
+            return None
         if is_multiple_of_identity(W):
             s = W[0, 0] * self.squared_norms / self._bounds
         else:
             s = self._sums.inner_products(W) / self._bounds
-        logdet = 2.0 * float(np.log(factor.diagonal()).sum())
         # L L^T = W + E for the computed factor L, with |E_ij| <= eps w_i w_j.
         w = np.sqrt(W.diagonal())
         inverse, _ = lapack.dtrtri(factor, lower=True)
