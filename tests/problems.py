@@ -21,7 +21,7 @@ SOLVERS = tuple(_solvers.SOLVERS)
 
 # The slacks of the seeds below 1000. They never change, so that each seed keeps its problem.
 _FIRST_SLACKS = ("is", "l2", "re")
-_LATER_SLACKS = tuple(name for name in SLACKS if name not in _FIRST_SLACKS)
+LATER_SLACKS = tuple(name for name in SLACKS if name not in _FIRST_SLACKS)
 
 
 def has_finite_price(slack: str) -> bool:
@@ -32,14 +32,14 @@ def has_finite_price(slack: str) -> bool:
 
 def problem_seeds(count: int) -> list[int]:
     """Return the seeds 0..count-1, which share three slacks, and a third as many seeds for each later slack."""
-    later = range(1, len(_LATER_SLACKS) + 1)
+    later = range(1, len(LATER_SLACKS) + 1)
     return [*range(count), *(1000 * group + seed for group in later for seed in range(-(-count // 3)))]
 
 
-def slack_of_seed(seed: int, every: int = 3) -> str:
+def slack_of_seed(seed: int) -> str:
     """Return the slack of a seed: three slacks take turns below 1000, each later slack has its own thousand."""
     group, number = divmod(seed, 1000)
-    return _LATER_SLACKS[group - 1] if group else _FIRST_SLACKS[(number // every) % 3]
+    return LATER_SLACKS[group - 1] if group else _FIRST_SLACKS[(number // 3) % 3]
 
 
 def random_problem(seed: int) -> MetricProblem:
