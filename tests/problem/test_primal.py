@@ -53,7 +53,7 @@ def test_multipliers_are_the_gradient_on_active_pairs(seed):
         max(0.0, y * c / b * gradient(s))
         for y, b, c, s in zip(problem.similar, problem.bounds, problem.weights, ratios, strict=True)
     ]
-    np.testing.assert_allclose(problem._primal.multipliers(ratios), expected, rtol=1e-9)
+    np.testing.assert_allclose(problem._primal.multipliers(ratios), expected, rtol=1e-9, atol=1e-9)
 
 
 def test_multipliers_of_a_distance_that_underflows_are_zero():
