@@ -130,6 +130,13 @@ def test_certify_is_the_certificate_of_certified():
     assert problem.certify(multipliers=alpha) == problem.certified(None, alpha).certificate
 
 
+def test_the_default_tolerance_is_1e_6():
+    problem = random_problem(4)
+    W, alpha = random_metric(problem.n), feasible_multipliers(problem)
+    assert problem.certify(W).tol == problem.certified(W).certificate.tol == 1e-6
+    assert problem.certified_arrays(W, alpha).certificate.tol == 1e-6
+
+
 def test_replace_keeps_pairs_in_the_given_order():
     problem = random_problem(5)
     other = problem.replace(keep=[3, 0])

@@ -21,6 +21,13 @@ def test_problem_is_the_one_of_the_paper(slack):
     assert 100 < (problem.similar > 0).sum() < 200
 
 
+def test_defaults_are_the_first_problem_of_the_papers_grid():
+    default, spelled_out = make_paper_problem(), make_paper_problem(n=10, K=50, lam=1e-2, seed=0, slack="is")
+    np.testing.assert_array_equal(default.embedded, spelled_out.embedded)
+    np.testing.assert_array_equal(default.weights, spelled_out.weights)
+    assert default.slack.name == "is"
+
+
 def test_seed_determines_the_problem():
     one, same, other = (make_paper_problem(3, 5, 1e-2, seed) for seed in (1, 1, 2))
     np.testing.assert_array_equal(one.embedded, same.embedded)
