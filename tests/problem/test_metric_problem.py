@@ -20,6 +20,8 @@ def test_from_differences_is_the_same_problem():
     W, alpha = random_metric(problem.n), feasible_multipliers(problem)
     assert other.primal(W) == pytest.approx(problem.primal(W), rel=1e-13)
     assert other.dual(alpha) == pytest.approx(problem.dual(alpha), rel=1e-12)
+    np.testing.assert_array_equal(other.embedded[:-1], F)
+    np.testing.assert_array_equal(other.embedded[-1], np.zeros((problem.n, problem.m)))
 
 
 def test_scalars_lists_and_read_only_arrays_are_accepted():
