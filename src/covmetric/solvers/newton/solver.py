@@ -21,8 +21,8 @@ _CERTIFY_AT_LEAST_EVERY = 8
 # Dual candidates are formed once the squared Newton decrement is below the first number, or below the second number
 # times the requested gap.
 _NEAR, _NEAR_GAPS = 1.0, 10.0
-# The dual of clipped multipliers takes a pass over the pairs. It is computed only if it may be good enough to stop: below
-# the first number or, if the pass is quick, below the second number times the requested gap.
+# The dual of clipped multipliers takes a pass over the pairs. It is computed only if it may be good enough to stop:
+# below the first number or, if the pass is quick, below the second number times the requested gap.
 _CLOSE, _CLOSE_GAPS = 0.01, 100.0
 # Steps that stretch W by more than this are also tried in the inverse of W.
 _LONG_STEP = 0.5
@@ -121,9 +121,10 @@ class NewtonDirection:
 class Newton(Solver[NewtonState]):
     """Newton's method with steps W+ = C (I + t Delta) C^T from W = C C^T.
 
-    An iteration is a step. In these coordinates the gradient is C^T (I + S) C - I, and the Hessian is I + sum_k h_k vec(B_k) vec(B_k)^T over
-    the active pairs, with B_k = C^T A_k C and h_k = c_k d''(s_k) / b_k^2. The system is solved by conjugate gradients
-    or, if that is less work, by a Cholesky factorisation in min(p, active pairs) dimensions, p = n(n+1)/2.
+    An iteration is a step. In these coordinates the gradient is C^T (I + S) C - I, and the Hessian is
+    I + sum_k h_k vec(B_k) vec(B_k)^T over the active pairs, with B_k = C^T A_k C and h_k = c_k d''(s_k) / b_k^2. The
+    system is solved by conjugate gradients or, if that is less work, by a Cholesky factorisation in
+    min(p, active pairs) dimensions, p = n(n+1)/2.
 
     Parameters
     ----------
