@@ -48,10 +48,10 @@ def convergence_report(table: ConvergenceTable) -> Report:
     head = ["n", "lambda", "order", "epochs", "projections", "seconds", "unsolved"]
     head += [f"gap, ep. {epoch}" for epoch in _EPOCHS_SHOWN]
     explanation = (
-        f"Medians over {seeds} problems with K = {table.K} and the slack `{table.slack}`: epochs, projections and seconds to a certified relative gap of {table.tol:g}, "
-        "the number of runs that did not reach it, and the certified relative gap after a number of epochs (empty "
-        "if all runs ended earlier). An epoch consists of K projections onto a half-space. Seconds include one "
-        "certificate per epoch."
+        f"Medians over {seeds} problems with K = {table.K} and slack `{table.slack}`: epochs, projections and seconds "
+        f"to a certified relative gap of {table.tol:g}, the number of runs that did not reach it, and the certified "
+        "relative gap after a number of epochs (empty if all runs ended earlier). An epoch consists of K projections "
+        "onto a half-space. Seconds include one certificate per epoch."
     )
     pictures = (
         "The pictures show P(W) - P* of the best iterate so far (solid), with P* from Newton's method at a gap of "
