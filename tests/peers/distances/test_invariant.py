@@ -58,11 +58,18 @@ def test_search_is_exact_if_the_bounds_decide(name, monkeypatch):
 
 
 def test_riemannian_distance_is_accurate_for_distant_matrices():
-    """The eigenvalues of X1^-1 X2 span twelve orders of magnitude, and more than the digits of a double."""
-    rotation = np.linalg.qr(np.random.default_rng(0).standard_normal((3, 3)))[0]
-    X = rotation @ np.stack([np.diag([1e-3, 1.0, 1e3]), np.diag([1e3, 1.0, 1e-3]), np.eye(3)]) @ rotation.T
-    found = FIXED_DISTANCES["riemann"]().fit(X).pairwise(X)
-    assert found[0, 1] == pytest.approx(np.sqrt(2.0) * np.log(1e6), rel=1e-8)
+    """The eigenvalues of X1^-1 X2 span more than the digits of a double."""
     X = np.stack([np.diag([1e-9, 1.0, 1e3]), np.diag([1e3, 1.0, 1e-9]), np.eye(3)])
     found = FIXED_DISTANCES["riemann"]().fit(X).pairwise(X)
     assert found[0, 1] == pytest.approx(np.sqrt(2.0) * np.log(1e12), rel=1e-7)
+
+
+def test_small_eigenvalues_are_computed_from_singular_values():
+    """Eigenvalues of M M^T that span twenty orders of magnitude, for a dense M."""
+    rng = np.random.default_rng(0)
+    U, V = (np.linalg.qr(rng.standard_normal((5, 5)))[0] for _ in range(2))
+    singular = np.logspace(-5, 5, 5)
+    one = invariant._Factors(np.zeros((1, 25)), np.zeros((1, 5)), ((U * singular) @ V.T)[None], np.eye(5)[None])
+    other = invariant._Factors(np.zeros((1, 25)), np.zeros((1, 5)), np.eye(5)[None], np.eye(5)[None])
+    found = FIXED_DISTANCES["riemann"]()._pair_distances(one, np.array([0]), other, np.array([0]))
+    np.testing.assert_allclose(found, np.linalg.norm(2.0 * np.log(singular)), rtol=1e-6)
