@@ -20,7 +20,7 @@ def test_iteration_equals_the_published_one(cycles):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_problems_of_rank_one_are_solved(seed):
-    """There, LEML is ITML, whose closed form is exact, so that the next test is about the rank and not about the code."""
+    """There, LEML is ITML, whose closed form is exact: the next test is about the rank, not about a bug."""
     rng = np.random.default_rng(seed)
     F = rng.uniform(-0.5, 0.5, (30, 4, 1))
     problem = MetricProblem.from_differences(F, rng.choice([-1.0, 1.0], 30), 0.4, 0.5, "is")

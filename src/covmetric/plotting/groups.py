@@ -48,6 +48,8 @@ def plot_groups(
             places, [v for v, _ in heights], width, yerr=[e for _, e in heights], label=bar, color=COLOURS[b], capsize=2
         )
         for place, (value, error) in zip(places, heights, strict=True):
+            if np.isnan(value):
+                continue
             axes.annotate(
                 f"{value:.1f}", (place, value + error), (0, 4), textcoords="offset points", ha="center", fontsize=6,
                 rotation=90,
