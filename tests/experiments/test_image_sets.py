@@ -26,6 +26,13 @@ def test_path_begins_with_W_I_and_is_solved(tmp_path, monkeypatch):
     assert rows[0].seconds < rows[1].seconds < rows[2].seconds
 
 
+def test_accuracies_are_those_of_one_nearest_neighbour():
+    references, codes = np.array([[0.0], [1.0], [5.0], [5.5]]), np.array([0, 1, 1, 1])
+    queries, query_codes = np.array([[0.2], [0.3], [0.9]]), np.array([0, 1, 1])
+    assert module._one_nn(references, queries, codes, query_codes) == pytest.approx(2 / 3)
+    assert module._one_nn(references, None, codes, codes) == pytest.approx(2 / 4)
+
+
 def test_lambda_is_chosen_by_leave_one_out_in_the_first_repeats():
     rows = [
         ROW,

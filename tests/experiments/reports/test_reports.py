@@ -51,7 +51,7 @@ def test_convergence_report_has_one_row_per_setting_and_three_pictures():
 def recognition_rows():
     return [
         RecognitionRow(
-            protocol, variant, seed, phi, W, lam, accuracy=0.5 + 0.1 * PHIS.index(phi) + 0.02 * seed, relative_gap=0.0,
+            protocol, variant, seed, phi, W, lam, accuracy=0.5 + 0.1 * PHIS.index(phi) + 0.02 * seed + 0.01 * ["eye", *SLACKS].index(W), relative_gap=0.0,
             seconds=1.0,
         )
         for protocol in ("p", "q")
@@ -64,13 +64,15 @@ def recognition_rows():
 def test_recognition_report_has_a_table_and_a_panel_per_protocol(recognition_rows):
     report = recognition_report("textures", "Textures", recognition_rows)
     assert [table.title for table in tables(report)] == ["p, paper", "q, paper"]
-    assert tables(report)[0].rows[1] == ["log", *["61.0 ± 1.0"] * 4, "1, 0.1"]
+    assert tables(report)[0].rows[1] == ["log", "61.0 ± 1.0", "62.0 ± 1.0", "63.0 ± 1.0", "64.0 ± 1.0", "1, 0.1"]
     assert "over 2 splits" in report.parts[0]
     (picture,) = pictures(report)
     panels = picture.draw().axes
     assert [axes.get_title() for axes in panels] == ["p", "q"]
     assert [label.get_text() for label in panels[0].get_xticklabels()] == list(PHIS)
-    np.testing.assert_allclose([bar.get_height() for bar in panels[0].patches], [51.0, 61.0, 71.0, 81.0] * 4)
+    np.testing.assert_allclose(
+        [bar.get_height() for bar in panels[0].patches], [b + 10 * phi for b in (51, 52, 53, 54) for phi in range(4)]
+    )
     assert picture.filename == "textures.png"
 
 
