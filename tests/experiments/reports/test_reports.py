@@ -51,8 +51,9 @@ def test_convergence_report_has_one_row_per_setting_and_three_pictures():
 def recognition_rows():
     return [
         RecognitionRow(
-            protocol, variant, seed, phi, W, lam, accuracy=0.5 + 0.1 * PHIS.index(phi) + 0.02 * seed + 0.01 * ["eye", *SLACKS].index(W), relative_gap=0.0,
-            seconds=1.0,
+            protocol, variant, seed, phi, W, lam,
+            accuracy=0.5 + 0.1 * PHIS.index(phi) + 0.02 * seed + 0.01 * ["eye", *SLACKS].index(W),
+            relative_gap=0.0, seconds=1.0,
         )
         for protocol in ("p", "q")
         for seed in (0, 1)
