@@ -106,11 +106,9 @@ def main() -> None:
     warnings.simplefilter("ignore", UserWarning)
     warnings.simplefilter("ignore", RuntimeWarning)  # the table marks the cases that break down
     count = len(CovMetricCV()._candidates(np.zeros((2, 1, 1))))
-    print(
-        f"Seconds of the default grid of CovMetricCV ({count} candidates, 3 folds and the final solve), and of a literal"
-    )
-    print("NumPy implementation of the paper to a relative gap of 1e-6, permuted / random order. One thread, best of")
-    print(f"{ROUNDS} rounds.\n")
+    print(f"Seconds of the default grid of CovMetricCV ({count} candidates, 3 folds and the final solve), and of a")
+    print("literal NumPy implementation of the paper to a relative gap of 1e-6, permuted / random order. One thread,")
+    print(f"best of {ROUNDS} rounds.\n")
     names = ["chosen", "CovMetric()", *(f"paper, {lam:g}" for lam in lambdas)]
     columns = " ".join(f"{name:>15}" for name in names)
     print(f"{'data':>18} {'l':>4} {'grid':>8} {'chosen':>12} {columns}")
