@@ -1,4 +1,4 @@
-"""In the pipelines of MNE, pyRiemann and MOABB, on epochs of shape (trials, channels, times)."""
+"""Estimators in pipelines of MNE, pyRiemann and MOABB, on epochs of shape (trials, channels, times)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from covmetric import CovMetric, CovMetricClassifier, CovMetricCV
 
 
 def epochs_in_volts(trials=60, channels=6, times=200, seed=0):
-    """Epochs as MNE hands them out, in volts: a source is stronger in the second class."""
+    """Return epochs in volts, as MNE does. One source is stronger in the second class."""
     rng = np.random.default_rng(seed)
     y = np.arange(trials) % 2
     sources = rng.standard_normal((trials, channels, times))
@@ -37,21 +37,20 @@ PIPELINES = {
 
 
 @pytest.mark.parametrize("name", PIPELINES)
-def test_pipelines_on_epochs(name):
+def test_pipelines_classify_epochs(name):
     X, y = epochs_in_volts()
     scores = cross_val_score(PIPELINES[name](), X, y, cv=3)
     assert scores.mean() > 0.8
 
 
-def test_a_pipeline_is_tuned_and_cloned():
+def test_pipeline_is_cloned_and_tuned():
     X, y = epochs_in_volts()
     grid = {"covariances__estimator": ["scm", "oas"], "covmetric__lam": [1e-1, 1e-3]}
     search = GridSearchCV(clone(PIPELINES["knn"]()), grid, cv=2).fit(X, y)
     assert search.best_score_ > 0.8
 
 
-def test_epochs_of_mne():
-    """An MNE Epochs object: its data are what the pipeline takes, and its channels name the patterns."""
+def test_pipeline_takes_the_data_and_the_channel_names_of_mne_epochs():
     mne = pytest.importorskip("mne")
     X, y = epochs_in_volts()
     names = ["Fz", "C3", "Cz", "C4", "Pz", "Oz"]
@@ -64,13 +63,12 @@ def test_epochs_of_mne():
     metric = pipeline[-1].metric_
     patterns = metric.patterns(epochs.ch_names)
     assert patterns.names == names
-    # What MNE draws as topographic maps: an Evoked, one column per pattern.
+    # MNE draws an Evoked as topographic maps, one per pattern.
     evoked = mne.EvokedArray(patterns.patterns.T, epochs.info, verbose="error")
     assert evoked.data.shape == (6, 6)
 
 
-def test_in_mnes_own_decoders():
-    """SlidingEstimator fits one metric per time window."""
+def test_sliding_estimator_of_mne_fits_one_metric_per_window():
     decoding = pytest.importorskip("mne.decoding")
     X, y = epochs_in_volts(trials=40, times=120)
     windows = np.stack([Covariances("oas").transform(part) for part in np.split(X, 3, axis=2)], axis=-1)
@@ -79,8 +77,8 @@ def test_in_mnes_own_decoders():
     assert scores.shape == (3,) and (scores > 0.7).all()
 
 
-@pytest.mark.filterwarnings("ignore")  # MOABB's own
-def test_evaluated_by_moabb(tmp_path, monkeypatch):
+@pytest.mark.filterwarnings("ignore")  # from MOABB itself
+def test_moabb_evaluates_pipelines(tmp_path, monkeypatch):
     pytest.importorskip("moabb")
     import moabb
     from moabb.datasets.fake import FakeDataset

@@ -8,6 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from covmetric._version import __version__
+
 if TYPE_CHECKING:
     from covmetric.constraints import AbsoluteBounds, NeighborPairs, QuantileBounds, RandomPairs
     from covmetric.embeddings import get_embedding
@@ -16,8 +18,6 @@ if TYPE_CHECKING:
     from covmetric.models import SKOPS_TRUSTED, load_model, save_model
     from covmetric.problem import Certificate, MetricProblem, make_paper_problem
     from covmetric.solvers import Dykstra, History, Newton, SolveResult, SolverState, Status, solve, solve_path
-
-__version__ = "0.1.0"
 
 _HOMES = {
     "AbsoluteBounds": "constraints",

@@ -1,7 +1,7 @@
-"""`save_model` and `load_model`, for every class of covmetric that can be saved.
+"""The functions `save_model` and `load_model`, for every class of covmetric that can be saved.
 
-The codec below `metric/` knows the classes that have been imported. This module imports them all, so that a file can be
-loaded in a process that has not used any of them yet.
+Model files may hold the classes that have been imported. This module imports all of them, so that a file can be loaded
+in a process that has not used any of them yet.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from covmetric.metric import LearnedMetric, MetricKernel
 from covmetric.model_file import read_model, write_model
 from covmetric.model_file.kinds import KINDS
 
-#: The classes that can be saved to a file of their own.
+#: The classes whose objects can be saved to a file of their own.
 MODELS: tuple[type, ...] = (LearnedMetric, CovMetric, CovMetricCV, CovMetricClassifier, CovMetricPairs)
 
-#: The classes that ``skops.io.load(file, trusted=...)`` has to trust to load any model of covmetric.
+#: The names to pass as `trusted` to ``skops.io.load(file, trusted=...)``, to load any model of covmetric.
 SKOPS_TRUSTED: list[str] = sorted(
     f"{cls.__module__}.{cls.__qualname__}"
     for cls in {
@@ -38,21 +38,31 @@ SKOPS_TRUSTED: list[str] = sorted(
 
 
 def save_model(model: Any, path: str | os.PathLike[str]) -> None:
-    """Save a `LearnedMetric` or a fitted estimator of covmetric; loaded again, it gives the same bits.
+    """Save a learned metric or a fitted estimator to a file, without pickle.
 
-    The file is written whole or not at all. It is a zip of plain arrays and a JSON manifest, without pickle.
+    The file is a zip archive of plain arrays and a JSON manifest. The loaded model gives the same results, bit by bit.
+    If saving fails, an existing file is left unchanged.
 
     Parameters
     ----------
     model : LearnedMetric, CovMetric, CovMetricCV, CovMetricClassifier or CovMetricPairs
-        The model.
+        The model. Objects of subclasses cannot be saved.
     path : path-like
-        An existing file is replaced.
+        The file. An existing file is replaced.
 
     Raises
     ------
     ValueError
         If the model is of another class, is not fitted, or holds objects of classes that are not covmetric's.
+
+    See Also
+    --------
+    load_model : Load the file.
+
+    Notes
+    -----
+    A parameter of an estimator that a file cannot hold, such as a `Generator` as `random_state`, is saved as its
+    default, with a warning. This does not change the fitted model.
 
     Examples
     --------
@@ -73,10 +83,10 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
 
 
 def load_model(path: str | os.PathLike[str]) -> Any:
-    """Load what `save_model` saved.
+    """Load a model from a file that `save_model` wrote.
 
-    The file may come from anywhere: nothing in it is executed, and what does not make sense is refused before anything
-    large is read.
+    The file need not be trusted. Nothing in it is executed, and an invalid file is refused before anything large is
+    read.
 
     Parameters
     ----------
@@ -86,17 +96,29 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     LearnedMetric, CovMetric, CovMetricCV, CovMetricClassifier or CovMetricPairs
+        The model.
 
     Raises
     ------
     ValueError
-        If the file is not a model, is damaged, was tampered with, or has another format version; the message says
+        If the file is not a model, is damaged, was tampered with, or has another format version. The message says
         which.
     OSError
         If the file cannot be read.
 
+    See Also
+    --------
+    save_model : Save a model.
+
     Examples
     --------
-    See `save_model`.
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from covmetric import LearnedMetric, get_embedding, load_model
+    >>> metric = LearnedMetric(get_embedding("id").fit(np.eye(2)[None]), np.diag([4.0, 1.0]))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     metric.save(f"{folder}/metric.npz")
+    ...     load_model(f"{folder}/metric.npz")
+    LearnedMetric(Identity(reg=0.0), W of shape (2, 2))
     """
     return read_model(path, MODELS)

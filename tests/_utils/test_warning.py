@@ -1,4 +1,4 @@
-"""Warnings point at the line of the user, not into the package or into scikit-learn."""
+"""Warnings point at the user's line, not into the package or into scikit-learn."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ def one_step_each(problem):
         (one_step_each, make_paper_problem(10, 50, 1e-4, 0)),
     ],
 )
-def test_of_a_solve(call, argument):
+def test_convergence_warning_points_at_the_line_of_the_call(call, argument):
     with pytest.warns(ConvergenceWarning, match="MAX_ITER after 1 iterations") as caught:
         call(argument)
-    lines, first = inspect.getsourcelines(call)
+    lines, first_line = inspect.getsourcelines(call)
     assert caught[0].filename == __file__
-    assert caught[0].lineno == first + len(lines) - 1
+    assert caught[0].lineno == first_line + len(lines) - 1
 
 
-def test_of_the_search():
+def test_warning_of_the_search_points_at_this_file():
     X = DATA.X.copy()
-    X[3] = np.outer(X[3, 0], X[3, 0])  # no log
+    X[3] = np.outer(X[3, 0], X[3, 0])  # singular: it has no logarithm
     with pytest.warns(UserWarning, match="some candidates failed") as caught:
         CovMetricCV(["id", "log"], random_state=0).fit(X, DATA.y)
     assert caught[0].filename == __file__

@@ -1,4 +1,4 @@
-"""Series to covariance matrices, against pyRiemann and NumPy."""
+"""SeriesCovariances, FilterBank and sliding_windows, against pyRiemann, NumPy and SciPy."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ def noise(trials=6, channels=4, times=60, seed=0):
 
 
 @pytest.mark.parametrize("estimator", ["oas", "lwf", "scm", "cov"])
-def test_as_pyriemann(estimator):
+def test_covariances_equal_those_of_pyriemann(estimator):
     X = noise()
     np.testing.assert_array_equal(SeriesCovariances(estimator).fit_transform(X), Covariances(estimator).transform(X))
 
 
-def test_series_of_different_lengths():
+def test_series_of_different_lengths_agree_with_numpy():
     X = [noise(1, 3, times)[0] for times in (20, 35, 50)]
     matrices = SeriesCovariances("cov").fit_transform(X)
     for one, matrix in zip(X, matrices, strict=True):
         np.testing.assert_allclose(matrix, np.cov(one), rtol=1e-12)
 
 
-def test_several_processes_give_the_same_bits():
+def test_results_do_not_depend_on_the_number_of_jobs():
     X = noise(200)
     np.testing.assert_array_equal(SeriesCovariances(n_jobs=2).fit_transform(X), SeriesCovariances().fit_transform(X))
 
 
-def test_an_estimator_of_ones_own():
+def test_user_functions_as_estimators():
     def diagonal(x):
         return np.diag(x.var(axis=1))
 
@@ -43,7 +43,7 @@ def test_an_estimator_of_ones_own():
     np.testing.assert_allclose(matrices[0], diagonal(noise()[0]))
 
 
-def test_shrinkage_makes_few_samples_definite():
+def test_shrinkage_makes_matrices_of_few_samples_definite():
     X = noise(5, 10, 6)
     assert np.linalg.eigvalsh(SeriesCovariances().fit_transform(X)).min() > 1e-3
     assert np.linalg.eigvalsh(SeriesCovariances("scm").fit_transform(X)).min() < 1e-12
@@ -54,21 +54,21 @@ def test_shrinkage_makes_few_samples_definite():
     [
         (np.ones((3, 4)), r"X must have shape \(l, channels, times\).*got \(3, 4\)"),
         ([], "X is empty"),
-        ([np.ones((2, 5)), np.ones((3, 5))], r"X\[1\] has 3 channels, the others 2"),
+        ([np.ones((2, 5)), np.ones((3, 5))], r"X\[1\] has 3 channels, but 2 were expected"),
         ([np.ones((2, 5)), np.ones(5)], r"X\[1\] must have shape \(channels, times\), both >= 1; got \(5,\)"),
-        ([np.ones((2, 1))], r"X\[0\] has one sample only"),
+        ([np.ones((2, 1))], r"X\[0\] has only one sample"),
         ([np.ones((2, 5)), np.full((2, 5), np.nan)], r"X\[1\]\[0, 0\] is nan"),
         (np.full((2, 2, 5), np.inf), r"X\[0, 0, 0\] is inf"),
     ],
 )
-def test_bad_series(X, message):
+def test_invalid_series_are_refused(X, message):
     with pytest.raises(ValueError, match=message):
         SeriesCovariances().fit(X)
 
 
-def test_other_channels_and_unknown_estimators():
+def test_other_channels_and_invalid_estimators_are_refused():
     fitted = SeriesCovariances().fit(noise())
-    with pytest.raises(ValueError, match=r"X\[0\] has 3 channels, the others 4"):
+    with pytest.raises(ValueError, match=r"X\[0\] has 3 channels, but 4 were expected"):
         fitted.transform(noise(channels=3))
     with pytest.raises(ValueError, match=r"estimator must be one of .*'oas'.* or a function; got 'median'"):
         SeriesCovariances("median").fit(noise())
@@ -76,9 +76,11 @@ def test_other_channels_and_unknown_estimators():
         SeriesCovariances(lambda x: x).fit_transform(noise())
     with pytest.raises(ValueError, match=r"X must have shape .*got None"):
         SeriesCovariances().fit(None)
+    with pytest.raises(ValueError, match=r"estimator .* returns NaN or infinity for X\[0\], which has 60 samples"):
+        SeriesCovariances(lambda x: np.nan * np.cov(x)).transform(noise())
 
 
-def test_a_filter_bank_keeps_its_bands():
+def test_filter_bank_passes_its_bands():
     X = noise(2, 3, 2000)
     bands = [(5.0, 10.0), (20.0, 30.0)]
     Y = FilterBank(bands, sfreq=100.0).fit_transform(X)
@@ -95,25 +97,25 @@ def test_a_filter_bank_keeps_its_bands():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"bands": []}, r"bands must be a list of one or more \(low, high\), got \[\]"),
-        ({"bands": (8, 12)}, r"bands must be a list of one or more \(low, high\), got \(8, 12\)"),
+        ({"bands": []}, r"bands must be a list of one or more pairs \(low, high\), got \[\]"),
+        ({"bands": (8, 12)}, r"bands must be a list of one or more pairs \(low, high\), got \(8, 12\)"),
         ({"bands": None}, "bands must be a list of one or more"),
-        ({"bands": [(5, 10), (20, 60)]}, r"bands\[1\] is \(20, 60\): needs 0 < low < high < sfreq / 2 = 50"),
+        ({"bands": [(5, 10), (20, 60)]}, r"bands\[1\] is \(20, 60\): must satisfy 0 < low < high < sfreq / 2 = 50"),
         ({"sfreq": -1}, "sfreq must be a positive number, got -1"),
         ({"order": 0}, "order must be an integer >= 1, got 0"),
     ],
 )
-def test_bad_bands(settings, message):
+def test_invalid_bands_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
         FilterBank(**{"bands": [(5, 10)], "sfreq": 100, **settings}).fit(noise())
 
 
-def test_a_series_too_short_to_filter():
+def test_series_that_are_too_short_to_filter_are_refused():
     with pytest.raises(ValueError, match=r"X\[0\] has 10 samples; a filter of order 4 needs 28"):
         FilterBank([(5, 10)], 100).fit_transform(noise(times=10))
 
 
-def test_windows():
+def test_windows_are_slices_of_the_series():
     X = noise(2, 3, 25)
     found = sliding_windows(X, 10, 5)
     assert found.series.tolist() == [0] * 4 + [1] * 4 and found.start.tolist() == [0, 5, 10, 15] * 2
@@ -126,7 +128,7 @@ def test_windows():
         sliding_windows(X, 5, 0)
 
 
-def test_in_a_pipeline():
+def test_pipeline_with_a_classifier():
     X, y = noise(40, times=300), np.arange(40) % 2
     X[y == 1, 0] += np.sin(2 * np.pi * 8 * np.arange(300) / 100)
     bank = FilterBank([(7, 9), (20, 30)], 100.0)

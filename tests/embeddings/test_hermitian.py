@@ -1,4 +1,4 @@
-"""Learning from Hermitian matrices: cross-spectra whose classes differ in phase only."""
+"""Learning from Hermitian matrices: cross-spectra whose classes differ only in phase."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.data import MATRIX_PHIS, fitted_problem
 
 
 def phase_classes(count=80, n=3, seed=0):
-    """Complex samples in which the second channel runs ahead of the first, or behind it: the real parts agree."""
+    """Return covariances of complex signals whose second channel leads or lags the first; the real parts are alike."""
     rng = np.random.default_rng(seed)
     y = np.arange(count) % 2
     Z = rng.standard_normal((count, n, 40)) + 1j * rng.standard_normal((count, n, 40))
@@ -22,7 +22,7 @@ def phase_classes(count=80, n=3, seed=0):
 
 
 @pytest.mark.parametrize("phi", MATRIX_PHIS)
-def test_the_phase_is_seen(phi):
+def test_phase_separates_the_classes(phi):
     X, y = phase_classes()
     model = CovMetricClassifier(CovMetric(phi, random_state=0)).fit(X[:60], y[:60])
     assert model.score(X[60:], y[60:]) >= 0.8
@@ -31,7 +31,7 @@ def test_the_phase_is_seen(phi):
 
 
 @pytest.mark.parametrize("slack", ["is", "l2", "re"])
-def test_the_learned_matrix_is_hermitian(slack):
+def test_learned_matrix_is_hermitian(slack):
     """The real form of a Hermitian W commutes with multiplication by i, and gives the complex distance."""
     X, y = phase_classes()
     learner = CovMetric("log", slack=slack, random_state=0, tol=1e-10).fit(X, y)
@@ -43,15 +43,15 @@ def test_the_learned_matrix_is_hermitian(slack):
     logs = (vectors * np.log(values)[:, None, :]) @ np.swapaxes(vectors.conj(), 1, 2)
     F = logs[0] - logs[1]
     assert learner.distance(X[0], X[1], squared=True) == pytest.approx(np.trace(H @ F @ F.conj().T).real, rel=1e-7)
-    # A channel's phase is a matter of convention: turning it changes no distance.
+    # The phase of a channel is a convention, so that rotating it does not change distances.
     turn = np.diag(np.exp(1j * np.array([0.0, 1.0, 2.5])))
-    turned = CovMetric("log", slack=slack, random_state=0, tol=1e-10).fit(turn @ X @ turn.conj().T, y)
-    assert turned.distance(*(turn @ X[:2] @ turn.conj().T)) == pytest.approx(learner.distance(X[0], X[1]), rel=1e-4)
+    rotated = CovMetric("log", slack=slack, random_state=0, tol=1e-10).fit(turn @ X @ turn.conj().T, y)
+    assert rotated.distance(*(turn @ X[:2] @ turn.conj().T)) == pytest.approx(learner.distance(X[0], X[1]), rel=1e-4)
 
 
 @pytest.mark.filterwarnings("ignore:Solution may be inaccurate:UserWarning")  # from Clarabel
-def test_against_the_complex_problem_in_cvxpy():
-    """Twice the Burg divergence of a Hermitian W, and the same losses: Clarabel finds the same W."""
+def test_solution_equals_that_of_the_complex_problem_in_cvxpy():
+    """Clarabel finds the same W for twice the Burg divergence of a Hermitian matrix, plus the same losses."""
     cp = pytest.importorskip("cvxpy")
     X, y = phase_classes(12, 2)
     fitted, _ = fitted_problem(CovMetric("log", lam=0.1, slack="l2", random_state=0), X, y)
@@ -71,12 +71,12 @@ def test_against_the_complex_problem_in_cvxpy():
     np.testing.assert_allclose(W.value, real, atol=1e-4 * np.abs(real).max())
 
 
-def test_the_other_estimators():
+def test_all_estimators_accept_hermitian_matrices():
     X, y = phase_classes()
     assert CovMetricCV(["log", "relog"], random_state=0).fit(X, y).best_score_ > 0.8
     assert cross_val_score(CovMetricClassifier(random_state=0), X, y, cv=3).mean() > 0.8
     pairs, near = np.stack([X[:40], X[40:][::-1]], axis=1), np.where(y[:40] == y[40:][::-1], 1, -1)
-    near[:10] *= -1  # of both kinds
+    near[:10] *= -1  # so that both labels occur
     assert CovMetricPairs(random_state=0).fit(pairs, near).pair_distance(pairs).shape == (40,)
     model = CovMetricClassifier(random_state=0).fit(X[:60], y[:60]).partial_fit(X[60:70], y[60:70])
     assert model.score(X[70:], y[70:]) >= 0.8
@@ -86,8 +86,8 @@ def test_the_other_estimators():
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
 
 
-def test_pyriemanns_cross_spectra():
-    """One frequency of pyRiemann's cross-spectra, in pyRiemann's MDM with the learned metric."""
+def test_cross_spectra_of_pyriemann_in_its_mdm():
+    """MDM classifies cross-spectra at one frequency with the learned metric."""
     rng = np.random.default_rng(0)
     y = np.arange(40) % 2
     times = np.arange(256) / 128
@@ -102,7 +102,7 @@ def test_pyriemanns_cross_spectra():
     assert mdm.score(X[30:], y[30:]) >= 0.8
 
 
-def test_complex_vectors_are_refused():
+def test_complex_vectors_and_non_hermitian_matrices_are_refused():
     with pytest.raises(ValueError, match="Complex data not supported"):
         CovMetric().fit(np.ones((4, 3)) * 1j, [0, 1, 0, 1])
     X, y = phase_classes(8)
@@ -122,7 +122,7 @@ def test_lambda_means_the_same_for_matrices_without_an_imaginary_part(phi):
     np.testing.assert_allclose(both.pairwise(X.real), real.pairwise(X.real), rtol=1e-5, atol=1e-8)
 
 
-def test_a_hermitian_prior():
+def test_prior_may_be_hermitian():
     X, y = phase_classes()
     prior = X.mean(axis=0)
     learner = CovMetric("log", prior=prior, lam=np.inf).fit(X, y)
@@ -130,6 +130,6 @@ def test_a_hermitian_prior():
     assert CovMetric("log", prior=np.eye(3), random_state=0).fit(X, y).status_.name == "SOLVED"
 
 
-def test_lists_whose_first_entries_are_real():
+def test_lists_with_real_first_entries_are_complex():
     X = [[[1.0, 0.5j], [-0.5j, 2.0]], [[2.0, 0.1], [0.1, 1.0]], [[1.5, 0.4j], [-0.4j, 2.0]], [[2.0, 0.2], [0.2, 1.0]]]
     assert CovMetric("log", random_state=0).fit(X, [0, 1, 0, 1]).metric_.embedding.complex_

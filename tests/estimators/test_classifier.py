@@ -145,7 +145,7 @@ def test_every_search_gives_the_same(data, rule):
 def test_unknown_search(data):
     with pytest.raises(ValueError, match=r"algorithm must be one of 'auto', 'brute', 'pruned', 'faiss'.*got 'kd_tree'"):
         CovMetricClassifier(algorithm="kd_tree").fit(*data)
-    with pytest.raises(ValueError, match="n_neighbors is 41, but there are only 40 training examples to find"):
+    with pytest.raises(ValueError, match="n_neighbors is 41, but there are only 40 training examples"):
         CovMetricClassifier(random_state=0).fit(*data).kneighbors(data[0], 41)
 
 

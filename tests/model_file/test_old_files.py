@@ -1,4 +1,4 @@
-"""Files that covmetric 0.1.0 wrote, before its classes moved and were renamed, still load and give the same results."""
+"""Files written by covmetric 0.1.0, before its classes moved and were renamed, load and give the same results."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ def expected():
         return dict(arrays)
 
 
-def test_there_is_one_of_each_class():
+def test_there_is_an_old_file_of_each_class():
     classes = {type(load_model(FIXTURES / f"{name}.npz")).__name__ for name in NAMES}
     assert classes == {"LearnedMetric", "CovMetric", "CovMetricCV", "CovMetricClassifier", "CovMetricPairs"}
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_old_files_load(name, expected, tmp_path):
+def test_old_files_load_and_are_saved_unchanged(name, expected, tmp_path):
     model = load_model(FIXTURES / f"{name}.npz")
     metric = model if isinstance(model, LearnedMetric) else model.metric_
     np.testing.assert_array_equal(metric.W, expected[f"{name}.W"])

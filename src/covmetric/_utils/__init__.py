@@ -1,1 +1,1 @@
-"""Helpers without any mathematics of metric learning: validation, registries, threads, warnings, half vectors."""
+"""Helpers that do not depend on metric learning: validation, registries, distances, threads, warnings, tuning."""

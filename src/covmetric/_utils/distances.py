@@ -9,13 +9,14 @@ import numpy as np
 from covmetric._utils.tuning import DIFFERENCE_ENTRIES, DISTANCE_BLOCK_BYTES, NEAREST_BLOCK
 from covmetric._utils.validation import FloatArray, IntArray
 
-# A distance from a matrix product is accurate to a few eps of the squared norms. Those below this fraction of the norms
-# are computed again from differences.
+# A squared distance from a matrix product has an error of a few eps times the squared norms. A distance below this
+# fraction of the squared norms is computed again from the difference of the vectors, so that every distance is
+# accurate to about eps / _NEAR, 2e-11.
 _NEAR = 1e-5
 
 
 def squared_distances(first: FloatArray, second: FloatArray, i: IntArray, j: IntArray) -> FloatArray:
-    """Return the squared distances between first[i] and second[j], pair by pair, from their differences.
+    """Return the squared distances of pairs of vectors, computed from their differences.
 
     Parameters
     ----------
@@ -27,6 +28,7 @@ def squared_distances(first: FloatArray, second: FloatArray, i: IntArray, j: Int
     Returns
     -------
     array of shape (K,)
+        The squared distances between `first[i]` and `second[j]`.
     """
     result = np.empty(len(i))
     size = max(1, DIFFERENCE_ENTRIES // max(1, first.shape[1]))
@@ -39,7 +41,7 @@ def squared_distances(first: FloatArray, second: FloatArray, i: IntArray, j: Int
 
 
 def distance_blocks(vectors: FloatArray, start: int = 0) -> Iterator[tuple[slice, FloatArray]]:
-    """Iterate over blocks of rows and their squared distances from all vectors.
+    """Iterate over the matrix of all squared distances, one block of rows at a time.
 
     Parameters
     ----------
@@ -56,7 +58,7 @@ def distance_blocks(vectors: FloatArray, start: int = 0) -> Iterator[tuple[slice
         Their squared distances from all vectors.
     """
     count = len(vectors)
-    # A matrix product loses the digits that all vectors have in common.
+    # Cancellation in the matrix product costs the digits that all vectors have in common; centring avoids this.
     centred = vectors - vectors.mean(axis=0)
     norms = np.einsum("iq,iq->i", centred, centred)
     size = max(1, DISTANCE_BLOCK_BYTES // (8 * count))
@@ -66,10 +68,22 @@ def distance_blocks(vectors: FloatArray, start: int = 0) -> Iterator[tuple[slice
 
 
 def nearest_columns(squared: FloatArray, k: int) -> IntArray:
-    """The columns of the k smallest of each row, ascending, shape (rows, k); the first columns where they tie.
+    """Return the columns of the k smallest entries of each row.
 
-    Long rows are cut into blocks: the k smallest are no larger than the k smallest minima of blocks, and only the few
-    entries that are no larger are sorted. Three to five times as fast as `argpartition`.
+    Long rows are cut into blocks. The k smallest entries are no larger than the k-th smallest minimum of a block, so
+    that only the few entries up to this bound have to be sorted. This is three to five times as fast as `argpartition`.
+
+    Parameters
+    ----------
+    squared : array of shape (n_rows, n_columns)
+        Squared distances. NaN counts as infinite.
+    k : int
+        The number of columns per row.
+
+    Returns
+    -------
+    array of int, shape (n_rows, min(k, n_columns))
+        The columns in ascending order of their entries; ties are broken in favour of the first column.
     """
     rows, count = squared.shape
     k = min(k, count)
@@ -85,9 +99,25 @@ def nearest_columns(squared: FloatArray, k: int) -> IntArray:
 
 
 def smallest(count: int, k: int, rows: IntArray, columns: IntArray, squared: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Of lists of (row, column, squared distance), the k smallest of each of `count` rows: distances and columns.
+    """Return the k smallest entries of each row of a sparse matrix.
 
-    Every row has k or more entries. The first column comes first where distances tie.
+    Parameters
+    ----------
+    count : int
+        The number of rows.
+    k : int
+        The number of entries per row. Every row has at least k entries.
+    rows, columns : arrays of int, shape (n_entries,)
+        The positions of the entries, in any order.
+    squared : array of shape (n_entries,)
+        The entries.
+
+    Returns
+    -------
+    squared : array of shape (count, k)
+        The smallest entries of each row, in ascending order; ties are broken in favour of the first column.
+    columns : array of int, shape (count, k)
+        Their columns.
     """
     order = np.lexsort((columns, squared, rows))
     starts = np.searchsorted(rows[order], np.arange(count))
@@ -96,28 +126,38 @@ def smallest(count: int, k: int, rows: IntArray, columns: IntArray, squared: Flo
 
 
 def cross_distances(first: FloatArray, second: FloatArray, n_jobs: int | None = None) -> FloatArray:
-    """The squared distances of the rows of two arrays, shape (l1, l2), each with nearly all its digits.
+    """Return the squared distances between all vectors of two sets, small distances accurately.
 
-    `n_jobs` threads share the blocks, which do not depend on it.
+    Parameters
+    ----------
+    first, second : arrays of shape (l1, q) and (l2, q)
+        The vectors.
+    n_jobs : int or None, default=None
+        The number of threads. The blocks, and thus the result, do not depend on it.
+
+    Returns
+    -------
+    array of shape (l1, l2)
+        The squared distances.
     """
     if len(first) == 0 or len(second) == 0:
         return np.empty((len(first), len(second)))
     centre = second.mean(axis=0)
-    one, other = first - centre, second - centre
-    norms = np.einsum("iq,iq->i", other, other)
+    centred_first, centred_second = first - centre, second - centre
+    norms = np.einsum("iq,iq->i", centred_second, centred_second)
     result = np.empty((len(first), len(second)))
     size = max(1, DISTANCE_BLOCK_BYTES // (8 * len(second)))
 
     def fill(start: int) -> None:
-        rows, out = one[start : start + size], result[start : start + size]
+        rows, out = centred_first[start : start + size], result[start : start + size]
         sums = np.einsum("iq,iq->i", rows, rows)[:, None] + norms
         with np.errstate(over="ignore", invalid="ignore"):
-            np.matmul(rows, other.T, out=out)
+            np.matmul(rows, centred_second.T, out=out)
             out *= -2.0
             out += sums
-        near_rows, near = np.nonzero(out <= _NEAR * sums)
-        # From the vectors as given: centring has rounded the others.
-        out[near_rows, near] = squared_distances(first, second, start + near_rows, near)
+        near_rows, near_columns = np.nonzero(out <= _NEAR * sums)
+        # From the original vectors, because centring rounds.
+        out[near_rows, near_columns] = squared_distances(first, second, start + near_rows, near_columns)
 
     starts = range(0, len(first), size)
     if n_jobs in (None, 1) or len(starts) == 1:

@@ -1,4 +1,4 @@
-"""One way to turn a user's string or object into a component."""
+"""The resolution of a user's string or object into a component."""
 
 from __future__ import annotations
 
@@ -19,13 +19,41 @@ def resolve(
     settings: Mapping[str, Any] | None = None,
     also: str | None = None,
 ) -> Component:
-    """An instance for `value`: a name of the registry, made with the settings, or an object of the kind `base`.
+    """Return the component that a user's argument stands for.
 
-    `also` is a name that the caller understands beside those of the registry, for the message.
+    Parameters
+    ----------
+    kind : str
+        The name of the argument, for error messages.
+    value : str or object
+        A name from the registry, or an instance of `base`, which is returned unchanged.
+    registry : dict of str to type
+        The classes by name.
+    base : type
+        The base class of all components.
+    settings : dict or None, default=None
+        Arguments for the constructor of the named class.
+    also : str or None, default=None
+        A further name that the caller understands, to be listed in the error message.
+
+    Returns
+    -------
+    object
+        An instance of `base`.
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown, if the class does not take the settings, or if settings are given with an object.
+
+    Examples
+    --------
+    >>> resolve("number", "complex", {"complex": complex}, complex, settings={"real": 1.0})
+    (1+0j)
     """
     if isinstance(value, base):
         if settings:
-            raise ValueError(f"settings ({', '.join(settings)}) go with the name of a {kind}, not with an object")
+            raise ValueError(f"settings ({', '.join(settings)}) require {kind} to be a name, but it is an object")
         component: Component = value
         return component
     if isinstance(value, str) and value in registry:

@@ -1,59 +1,59 @@
-"""Constants that were fitted to a machine: sizes of blocks, break-even points, models of cost.
+"""Constants that were fitted to a machine: block sizes, break-even points and cost models.
 
-They change how fast something runs, and how much memory it takes, but not what it computes (beyond the last digits).
-Each group names the benchmark that fits it; to tune covmetric for another machine, run the benchmark, change the number
-here, and run the benchmark again. Measured on two cores of an AMD EPYC with AVX-512 and OpenBLAS; times are in seconds
-unless a comment says otherwise, and only their ratios matter.
+They affect speed and memory, but not results, except for rounding. Each group names the benchmarks that it was fitted
+with. To tune covmetric for another machine, run the benchmark, change the constant here, and run the benchmark again.
+The values were measured on two cores of an AMD EPYC with AVX-512 and OpenBLAS. Only the ratios of times matter.
 
-Numba does not see changes of this file: after changing a constant that `solvers/compiled.py` uses, delete its cache
+Numba does not notice changes in this file. After changing a constant that `solvers/compiled.py` uses, delete its cache
 (``__pycache__``).
 """
 
 from __future__ import annotations
 
 # --- BLAS threads (python -m benchmarks.projection) -------------------------------------------------------------------
-# Below this size of W, one BLAS thread is faster than two.
+# One BLAS thread is faster than two for W of fewer rows than this.
 ONE_THREAD_BELOW = 256
 
-# --- Sums over pairs (python -m benchmarks.solvers) -------------------------------------------------------------------
-# Bytes of one chunk of differences. A few chunks fit into the cache of a core, one keeps BLAS busy, and the memory is
-# not returned to the system after each chunk (chunks of 2 MB sometimes were, and took twice as long).
+# --- Sums over pairs (python -m benchmarks.blocks; python -m benchmarks.solvers growth) -------------------------------
+# Bytes per chunk of differences. Several chunks fit into the cache of a core, and each is large enough to keep BLAS
+# busy. The allocator does not return chunks of this size to the system, as it sometimes does with chunks of 2 MB, which
+# then took twice as long.
 CHUNK_BYTES = 2**19
-# Arrays over all pairs are kept up to this size; larger ones cost more to make than they save.
+# Arrays over all pairs are kept up to this size. Computing larger ones costs more than they save.
 KEPT_BYTES = 2**24
-# Index tables of half vectors are kept up to this size of matrix.
+# The index tables of half vectors are cached for matrices of up to this size.
 HALF_VECTORS_KEPT_BELOW = 256
 
-# --- The choice of the solver by `auto` (python -m benchmarks.solvers) ------------------------------------------------
-# Dykstra is chosen if the examples have at least THIN_RATIO times as many rows as columns, there are at least as many
-# pairs as rows, and the weights sum to a number between these two.
+# --- The choice of the solver by `auto` (python -m benchmarks.solvers crossover) --------------------------------------
+# `auto` chooses Dykstra if the embedded examples have at least THIN_RATIO times as many rows as columns, there are at
+# least as many pairs as rows, and the sum of the weights lies between the two limits.
 THIN_RATIO = 10
 LIGHTEST_WEIGHTS, HEAVIEST_WEIGHTS = 50.0, 2000.0
 
 # --- Dykstra (python -m benchmarks.projection) ------------------------------------------------------------------------
-# One call of the compiled sweep does about this many operations, so that Ctrl-C is noticed within a tenth of a second.
+# Operations per call of the compiled sweep: few enough that Ctrl-C takes effect within a tenth of a second.
 OPERATIONS_PER_SWEEP = 5e8
-# Certificates may take this fraction of the time of the epochs between them.
+# The largest fraction of the time of the epochs between two certificates that a certificate may take.
 CERTIFICATE_FRACTION = 0.25
-# Up to these sizes, plain loops are faster than LAPACK's dsytrd, and than dpotrf with dtrsm.
+# Up to these sizes, plain loops are faster than LAPACK's dsytrd, and faster than dpotrf with dtrsm.
 SMALL_TRIDIAGONAL = 128
 SMALL_SOLVE = 24
 
 
 def sweep_seconds(n: int, m: int, moved: int, idle: int) -> float:
-    """Return the modelled time of visiting half-spaces, of which `moved` changed W and `idle` did not.
+    """Return the predicted time of a sweep over half-spaces.
 
     Parameters
     ----------
     n, m : int
-        Rows and columns of an embedded example.
+        The numbers of rows and columns of an embedded example.
     moved, idle : int
-        Numbers of half-spaces.
+        The numbers of half-spaces whose projection changes W, and of those that W satisfies already.
 
     Returns
     -------
     float
-        Seconds.
+        The time in seconds.
     """
     m = min(n, m)
     product = 2.0 * n * n * m / 4e10
@@ -62,83 +62,89 @@ def sweep_seconds(n: int, m: int, moved: int, idle: int) -> float:
 
 
 def certificate_seconds(n: int, m: int, n_pairs: int, kept: bool) -> float:
-    """Return the modelled time of a certificate.
+    """Return the predicted time of a certificate.
 
     Parameters
     ----------
     n, m : int
-        Rows and columns of an embedded example.
+        The numbers of rows and columns of an embedded example.
     n_pairs : int
-        Number of pairs.
+        The number of pairs.
     kept : bool
-        Whether the lower triangles of all pairs are kept.
+        Whether the lower triangles of all F_k F_k^T are kept in memory.
 
     Returns
     -------
     float
-        Seconds.
+        The time in seconds.
     """
     if kept:
         return 2.5e-4 + n_pairs * 4e-10 * n * n + 7e-10 * n**3
     return 3e-4 + n_pairs * (1.5e-7 + 1e-8 * n * m + 4.0 * n * n * m / 4e10) + 20.0 * n**3 / 2e10
 
 
-# --- The linear system of a Newton step (python -m benchmarks.solvers grid), in operations of a matrix product --------
-# Bytes of a block of rows of the dense system.
+# --- The linear system of a Newton step (python -m benchmarks.solvers grid; python -m benchmarks.blocks) --------------
+# Bytes per block of rows of the dense system.
 SYSTEM_BLOCK_BYTES = 2**26
-# How much a core reads without waiting for memory.
+# Bytes that fit into the cache of a core.
 CACHE_BYTES = 2**24
-# Iterations of conjugate gradients in a typical step, and the cost of one besides its sums over the pairs.
+# The unit of the costs below is one operation of a matrix product.
+# The number of iterations of conjugate gradients in a typical step, and the cost of an iteration in addition to its
+# sums over the pairs.
 CG_TYPICAL_ITERATIONS = 8
 CG_OVERHEAD = 5e5
-# Products with a vector, per entry: within the cache, and beyond it.
+# The cost per entry of a matrix-vector product, for matrices within the cache and for larger ones.
 VECTOR_PRODUCT_CACHED, VECTOR_PRODUCT_UNCACHED = 10.0, 20.0
-# The cost of transforming a pair besides its product.
+# The cost of transforming a pair, in addition to its matrix product.
 PAIR_OVERHEAD = 1e4
 
-# --- Distances between vectors (python -m benchmarks.neighbors) -------------------------------------------------------
-# Bytes of one block of a matrix of distances.
+# --- Distances between vectors (python -m benchmarks.neighbors; python -m benchmarks.blocks) --------------------------
+# Bytes per block of a distance matrix.
 DISTANCE_BLOCK_BYTES = 2**25
-# Entries of one chunk of differences (half a megabyte, which stays in the cache).
+# Entries per chunk of differences: half a megabyte, which stays in the cache.
 DIFFERENCE_ENTRIES = 2**16
-# Columns of which only the smallest is looked at first, when the nearest columns are searched.
+# Columns per block when the nearest columns are searched by the minima of blocks.
 NEAREST_BLOCK = 64
-# Entries of the candidate lists, and of the lower bounds, that are held at a time.
+# Entries of the candidate lists, and of the lower bounds, that are in memory at a time.
 LIST_ENTRIES = 2**22
 BOUND_ENTRIES = 2**20
-# Up to so many distances are computed at once, without scikit-learn, which takes a millisecond to set up.
+# Up to this many distances are computed without scikit-learn, whose set-up takes a millisecond.
 FEW_DISTANCES = 2**16
-# Pruning 1,000 queries pays from here on if the spectrum decays (1.3 to 1.7 times as fast at 2e6 entries, 3.5 at 8e6).
-# Where it does not decay, trying costs 0.05 s: a third of the whole at 2e6 entries, nothing at 8e6.
+# From this many entries and dimensions of the references on, pruning 1,000 queries pays if the spectrum decays (1.3 to
+# 1.7 times as fast at 2e6 entries, 3.5 times at 8e6). If it does not decay, the attempt costs 0.05 s, which is a third
+# of the total at 2e6 entries and negligible at 8e6.
 PRUNED_ENTRIES, PRUNED_DIMENSIONS = 2**21, 64
-# Vectors that give the principal directions, and others that tell how many of them pay.
+# The numbers of vectors from which the principal directions are computed, and with which their number is chosen.
 PRUNED_LEARN, PRUNED_TRY = 512, 128
-# The cost of a pair in nanoseconds: its lower bound, per direction and besides; its distance from differences and by
-# brute force, per dimension.
+# The cost of a pair in nanoseconds: its lower bound, per direction and in addition to that; its distance, per
+# dimension, from differences and by brute force.
 PRUNED_BOUND, PRUNED_FILTER, PRUNED_EXACT, PRUNED_BRUTE = 0.035, 0.6, 1.7, 0.045
 
-# --- Embeddings (python -m benchmarks.search) -------------------------------------------------------------------------
-# Matrices that a thread maps at a time.
+# --- Embeddings (python -m benchmarks.blocks) -------------------------------------------------------------------------
+# Matrices that a thread embeds at a time.
 MATRICES_PER_JOB = 64
-# Examples are embedded once for all folds of a search if all of Phi takes at most this many bytes.
+
+# --- The search of CovMetricCV (python -m benchmarks.search) ----------------------------------------------------------
+# The examples are embedded once for all folds if all embeddings together take at most this many bytes.
 SHARED_EMBEDDING_BYTES = 2**28
-# Distances that the search holds at a time.
+# Up to this many distances between test and training examples are computed at once.
 SEARCH_ENTRIES = 2**22
 
-# --- Descriptors (python -m benchmarks.descriptors) -------------------------------------------------------------------
+# --- Descriptors (python -m benchmarks.descriptors; python -m benchmarks.blocks) --------------------------------------
 # Images, and series, that a job describes at a time.
 IMAGES_PER_JOB = 8
 SERIES_PER_JOB = 64
-# Integral images, in nanoseconds: per plane, per pixel of an even and of an uneven grid, per cell, per box, per test of
-# a box; and box by box: per box, per value, per product.
+# The cost of covariances by integral images, in nanoseconds: per plane, per pixel of a grid with even and with uneven
+# spacing, per cell, per box, and per test of a box.
 INTEGRAL_PLANE, INTEGRAL_EVEN_PIXEL, INTEGRAL_PIXEL, INTEGRAL_CELL, INTEGRAL_BOX, INTEGRAL_TEST = (
     35e3, 1.8, 3.6, 12.0, 17.0, 0.15,
 )  # fmt: skip
+# The cost of covariances box by box, in nanoseconds: per box, per value, and per product.
 DIRECT_BOX, DIRECT_VALUE, DIRECT_PRODUCT = 10e3, 2.4, 0.022
 
-# --- Invariant distances of the peers (python -m benchmarks.neighbors) ------------------------------------------------
-# Floats of the matrices of pairs that a thread holds at a time, and entries of a block of lower bounds.
+# --- Invariant distances of the peers (python -m benchmarks.blocks) ---------------------------------------------------
+# Entries of the matrices of pairs that a thread processes at a time, and entries per block of lower bounds.
 INVARIANT_ENTRIES = 2**20
 INVARIANT_BOUNDS = 2**22
-# Candidates besides the neighbours themselves, before the lower bounds are looked at.
+# Candidates in addition to twice the number of neighbours, whose distances are computed before others are ruled out.
 INVARIANT_CANDIDATES = 8

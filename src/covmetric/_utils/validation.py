@@ -1,4 +1,4 @@
-"""Checks of what users hand in: every message names the argument, the offending index and value, and the remedy."""
+"""Validation of user input. Every message names the argument, the index and value at fault, and the remedy."""
 
 from __future__ import annotations
 
@@ -10,37 +10,87 @@ import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
-#: Matrices of float64, or of complex128 where they are Hermitian.
+#: Matrices of dtype float64, or complex128 if they are Hermitian.
 Matrices = npt.NDArray[Any]
 
 
 def is_number(value: Any) -> bool:
-    """Whether `value` is a finite real number, and not a truth value."""
+    """Return whether a value is a finite real number.
+
+    Parameters
+    ----------
+    value : object
+        The value. Booleans do not count as numbers.
+
+    Returns
+    -------
+    bool
+        True for a finite real number.
+    """
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
         return False
     return bool(np.isfinite(float(value)))
 
 
 def is_count(value: Any) -> bool:
-    """Whether `value` is an integer >= 0, and not a truth value."""
+    """Return whether a value is an integer >= 0.
+
+    Parameters
+    ----------
+    value : object
+        The value. Booleans do not count as integers.
+
+    Returns
+    -------
+    bool
+        True for an integer >= 0.
+    """
     return isinstance(value, int | np.integer) and not isinstance(value, bool) and int(value) >= 0
 
 
 def check_counts(**values: Any) -> None:
-    """Each is an integer >= 1."""
+    """Raise ValueError unless every value is an integer >= 1.
+
+    Parameters
+    ----------
+    **values : object
+        The values, by the names of the arguments that they were given as.
+    """
     for name, value in values.items():
         if not (is_count(value) and value >= 1):
             raise ValueError(f"{name} must be an integer >= 1, got {value!r}")
 
 
 def check_tolerance(tol: Any) -> None:
-    """A tolerance is a number >= 0."""
+    """Raise ValueError unless a tolerance is a number >= 0.
+
+    Parameters
+    ----------
+    tol : object
+        The tolerance.
+    """
     if not (is_number(tol) and tol >= 0):
         raise ValueError(f"tol must be a number >= 0, got {tol!r}")
 
 
 def generator(random_state: Any) -> np.random.Generator:
-    """A random generator from what users call a random state."""
+    """Return the random generator for a `random_state`.
+
+    Parameters
+    ----------
+    random_state : None, int, Generator or RandomState
+        What `numpy.random.default_rng` accepts.
+
+    Returns
+    -------
+    numpy.random.Generator
+        The generator itself if one is given.
+
+    Raises
+    ------
+    ValueError
+        If `random_state` is none of these.
+    """
     try:
         return np.random.default_rng(random_state)
     except (TypeError, ValueError) as error:
@@ -50,7 +100,25 @@ def generator(random_state: Any) -> np.random.Generator:
 
 
 def as_floats(name: str, value: Any) -> FloatArray:
-    """A C-contiguous float64 copy of `value`, with finite entries."""
+    """Return a C-contiguous copy of real numbers as float64.
+
+    Parameters
+    ----------
+    name : str
+        The name of the argument, for error messages.
+    value : array-like
+        Finite real numbers.
+
+    Returns
+    -------
+    array of float64
+        The copy, with the shape of `value`.
+
+    Raises
+    ------
+    ValueError
+        If `value` is not an array of finite real numbers.
+    """
     array = _as_array(name, value)
     if np.iscomplexobj(array):
         raise ValueError(f"{name} must be real, got {array.dtype}")
@@ -59,7 +127,25 @@ def as_floats(name: str, value: Any) -> FloatArray:
 
 
 def as_numbers(name: str, value: Any) -> Matrices:
-    """A C-contiguous copy of `value` with finite entries: complex128 where it is complex, else float64."""
+    """Return a C-contiguous copy of numbers as complex128 if they are complex, and as float64 otherwise.
+
+    Parameters
+    ----------
+    name : str
+        The name of the argument, for error messages.
+    value : array-like
+        Finite real or complex numbers.
+
+    Returns
+    -------
+    array of float64 or complex128
+        The copy, with the shape of `value`.
+
+    Raises
+    ------
+    ValueError
+        If `value` is not an array of finite numbers.
+    """
     array = _as_array(name, value)
     return _finite_copy(name, array, np.complex128 if np.iscomplexobj(array) else np.float64)
 
@@ -88,12 +174,43 @@ def _finite_copy(name: str, array: npt.NDArray[Any], dtype: Any) -> npt.NDArray[
 
 
 def first_index(mask: npt.NDArray[np.bool_]) -> list[int]:
-    """The index of the first true entry, as a list, which prints like an index."""
+    """Return the index of the first true entry.
+
+    Parameters
+    ----------
+    mask : array of bool
+        At least one entry is true.
+
+    Returns
+    -------
+    list of int
+        One integer per axis. The list prints like an index, "[1, 2]".
+    """
     return [int(i) for i in np.argwhere(mask)[0]]
 
 
 def positive_vector(name: str, value: Any, size: int) -> FloatArray:
-    """`value`, a positive scalar or a vector of `size` positive entries, as a vector."""
+    """Return a positive scalar, repeated, or a vector of positive entries.
+
+    Parameters
+    ----------
+    name : str
+        The name of the argument, for error messages.
+    value : float or array-like of shape (size,)
+        The scalar or the vector.
+    size : int
+        The length of the vector.
+
+    Returns
+    -------
+    array of shape (size,)
+        The vector.
+
+    Raises
+    ------
+    ValueError
+        If the shape is wrong or an entry is not positive.
+    """
     array = as_floats(name, value)
     if array.ndim == 0:
         if not array > 0.0:
@@ -108,7 +225,27 @@ def positive_vector(name: str, value: Any, size: int) -> FloatArray:
 
 
 def signs(name: str, value: Any, size: int) -> FloatArray:
-    """`value`, a vector of `size` entries +1 or -1, as floats."""
+    """Return a vector of the labels +1 (similar) and -1 (dissimilar) as floats.
+
+    Parameters
+    ----------
+    name : str
+        The name of the argument, for error messages.
+    value : array-like of shape (size,)
+        The labels.
+    size : int
+        The length of the vector.
+
+    Returns
+    -------
+    array of shape (size,)
+        The labels.
+
+    Raises
+    ------
+    ValueError
+        If the shape is wrong or an entry is neither +1 nor -1.
+    """
     array = as_floats(name, value)
     if array.shape != (size,):
         raise ValueError(f"{name} must have one entry per pair, shape ({size},); got {array.shape}")
@@ -120,7 +257,27 @@ def signs(name: str, value: Any, size: int) -> FloatArray:
 
 
 def symmetric(name: str, value: Matrices, rtol: float = 1e-8) -> Matrices:
-    """Square matrices (..., n, n), symmetric or Hermitian relative to their own largest entry, made exactly so."""
+    """Return nearly symmetric or Hermitian matrices, made exactly symmetric or Hermitian.
+
+    Parameters
+    ----------
+    name : str
+        The name of the argument, for error messages.
+    value : array of shape (..., n, n)
+        The matrices.
+    rtol : float, default=1e-8
+        The largest allowed asymmetry, relative to the largest entry of the same matrix.
+
+    Returns
+    -------
+    array of shape (..., n, n)
+        The mean of each matrix and its (conjugate) transpose.
+
+    Raises
+    ------
+    ValueError
+        If the matrices are not square, or one of them is not symmetric or Hermitian.
+    """
     if value.ndim < 2 or value.shape[-1] != value.shape[-2] or value.shape[-1] == 0:
         raise ValueError(f"{name} must hold square matrices, shape (..., n, n) with n >= 1; got {value.shape}")
     transposed = np.swapaxes(value.conj(), -1, -2)
@@ -135,18 +292,51 @@ def symmetric(name: str, value: Matrices, rtol: float = 1e-8) -> Matrices:
 
 
 def precision_of(dtype: np.dtype[Any]) -> float:
-    """The unit of rounding that numbers of this type were computed with: that of float64, or of a coarser type."""
+    """Return the machine epsilon of the numbers that a user computed.
+
+    Parameters
+    ----------
+    dtype : numpy.dtype
+        The type of the user's array.
+
+    Returns
+    -------
+    float
+        The machine epsilon of float16, float32 or complex64, and that of float64 for every other type.
+    """
     coarse = dtype in (np.float32, np.float16, np.complex64)
     return float(np.finfo(dtype if coarse else np.float64).eps)
 
 
 def symmetry_tolerance(eps: float) -> float:
-    """How far, relatively, matrices computed with this unit of rounding may be from symmetric."""
+    """Return the largest allowed asymmetry of matrices, relative to their largest entry.
+
+    Parameters
+    ----------
+    eps : float
+        The machine epsilon that the matrices were computed with.
+
+    Returns
+    -------
+    float
+        1e-8 in double precision, and 100 eps in lower precision.
+    """
     return 100.0 * eps if eps > 1e-10 else 1e-8
 
 
 def read_only(array: npt.NDArray[Any]) -> Any:
-    """A view that cannot be written through; the array itself keeps its flags."""
+    """Return a read-only view of an array.
+
+    Parameters
+    ----------
+    array : array
+        The array, which itself stays writeable.
+
+    Returns
+    -------
+    array
+        The view.
+    """
     view = array.view()
     view.flags.writeable = False
     return view

@@ -7,17 +7,26 @@ import warnings
 from pathlib import Path
 
 _PACKAGE = str(Path(__file__).parents[1])
-# Those that call us on the user's behalf, as a Pipeline does.
-_BETWEEN = ("sklearn", "joblib", "contextlib")
+# Packages that call covmetric on the user's behalf, as a Pipeline does.
+_INTERMEDIARIES = ("sklearn", "joblib", "contextlib")
 
 
 def warn(message: str, category: type[Warning] = UserWarning) -> None:
-    """`warnings.warn` as if the line had been called that called this package, however deep the warning arose."""
+    """Issue a warning that points at the user's line that called this package, at any depth.
+
+    Parameters
+    ----------
+    message : str
+        The text of the warning.
+    category : type, default=UserWarning
+        The class of the warning.
+    """
     level, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and _is_between(frame.f_code.co_filename, frame.f_globals.get("__name__", "")):
+    while frame.f_back is not None and _is_ours(frame.f_code.co_filename, frame.f_globals.get("__name__", "")):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
 
 
-def _is_between(filename: str, module: str) -> bool:
-    return filename.startswith(_PACKAGE) or module.split(".")[0] in _BETWEEN
+def _is_ours(filename: str, module: str) -> bool:
+    """Return whether a frame belongs to this package or to an intermediary."""
+    return filename.startswith(_PACKAGE) or module.split(".")[0] in _INTERMEDIARIES

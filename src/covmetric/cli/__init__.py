@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-import covmetric
+from covmetric._version import __version__
 
 if TYPE_CHECKING:
     from covmetric.cli.command import Command
@@ -77,7 +77,7 @@ def _parse(given: list[str]) -> argparse.Namespace:
         description="Learn a distance between covariance matrices, with a proof of how close to optimal it is.",
         epilog="Run `covmetric COMMAND --help` for the options of a command.",
     )
-    parser.add_argument("--version", action="version", version=f"covmetric {covmetric.__version__}")
+    parser.add_argument("--version", action="version", version=f"covmetric {__version__}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, (summary, load) in COMMANDS.items():
         subparser = subparsers.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")

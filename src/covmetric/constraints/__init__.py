@@ -1,4 +1,4 @@
-"""Pairs, bounds and weights from labels. `PAIRS` lists the selections by name, `BOUNDS` the bounds."""
+"""Pairs, bounds and weights from labels. `PAIRS` lists the pair selections by name, `BOUNDS` the bounds."""
 
 from __future__ import annotations
 
@@ -38,7 +38,24 @@ __all__ = [
 
 
 def get_pairs(pairs: str | PairSelection, budget: int | None = None) -> PairSelection:
-    """The selection of that name with this budget, or the object itself.
+    """Return the pair selection with the given name.
+
+    Parameters
+    ----------
+    pairs : {'random', 'neighbors'} or PairSelection
+        A name from `PAIRS`, or an object, which is returned unchanged.
+    budget : int or None, default=None
+        The budget of a named selection; see the classes for what it counts. None selects the default of the class.
+
+    Returns
+    -------
+    PairSelection
+        The pair selection.
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown, or a budget is given together with an object.
 
     Examples
     --------

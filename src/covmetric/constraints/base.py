@@ -1,4 +1,4 @@
-"""What a selection of pairs is."""
+"""Labelled pairs, and the base class of the ways to select them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,22 @@ from covmetric._utils.warning import warn
 
 @dataclass(frozen=True)
 class LabelledPairs:
-    """Index pairs and whether they should be near.
+    """Index pairs, labelled as similar or dissimilar.
 
-    Attributes
+    Parameters
     ----------
     pairs : array of int, shape (K, 2)
-        Each pair once, the smaller index first; none of an example with itself.
-    similar : array, shape (K,)
-        +1 for two examples of one class, -1 otherwise.
+        The indices of the two examples of each pair. Each pair occurs once, with the smaller index first; an example is
+        never paired with itself.
+    similar : array of shape (K,)
+        +1 for two examples of the same class, -1 otherwise.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> LabelledPairs.from_codes(np.array([[2, 0], [0, 1]]), np.array([0, 0, 1]))
+    LabelledPairs(pairs=array([[0, 1],
+           [0, 2]]), similar=array([ 1., -1.]))
     """
 
     pairs: IntArray
@@ -29,15 +37,28 @@ class LabelledPairs:
 
     @classmethod
     def from_codes(cls, pairs: IntArray, codes: IntArray) -> LabelledPairs:
-        """The distinct pairs among these, in ascending order, labelled by the classes of their examples."""
-        # One number per pair: unique rows take ten times as long.
+        """Label pairs by the classes of their examples.
+
+        Parameters
+        ----------
+        pairs : array of int, shape (K, 2)
+            Index pairs, in any order and orientation, possibly with repetitions.
+        codes : array of int, shape (l,)
+            The class of each example, from 0 to n_c - 1.
+
+        Returns
+        -------
+        LabelledPairs
+            The distinct pairs in ascending order.
+        """
+        # One number per pair, because finding unique rows takes ten times as long.
         smaller, larger = np.sort(pairs, axis=1).T
         ordered = np.stack(np.divmod(np.unique(smaller * len(codes) + larger), len(codes)), axis=1)
         return cls(ordered, np.where(codes[ordered[:, 0]] == codes[ordered[:, 1]], 1.0, -1.0))
 
     @classmethod
     def of(cls, pairs: IntArray, codes: IntArray) -> LabelledPairs:
-        """Deprecated alias of `from_codes`.
+        """Label pairs by the classes of their examples; deprecated alias of `from_codes`.
 
         Parameters
         ----------
@@ -47,23 +68,36 @@ class LabelledPairs:
         Returns
         -------
         LabelledPairs
+            As in `from_codes`.
         """
         warn("LabelledPairs.of is deprecated, use LabelledPairs.from_codes", FutureWarning)
         return cls.from_codes(pairs, codes)
 
 
 class PairSelection(ABC):
-    """A way to choose the pairs that the metric is learned from.
+    """A way to select the pairs from which the metric is learned.
+
+    A new selection is one file with a subclass and one line in `covmetric.constraints.PAIRS`.
 
     Parameters
     ----------
-    budget : int or None
-        How many pairs; what is counted is for each selection to say. None: its own default.
+    budget : int or None, default=None
+        The number of pairs; each subclass documents what it counts. None selects `default_budget`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from covmetric.constraints import get_pairs
+    >>> selection = get_pairs("random", budget=1)
+    >>> len(selection.select(np.zeros((4, 0)), np.array([0, 0, 1, 1]), np.random.default_rng(0)).pairs)
+    2
     """
 
+    #: The name of the selection in `PAIRS`.
     name: ClassVar[str]
+    #: The budget if none is given.
     default_budget: ClassVar[int]
-    #: How often the pairs are chosen: first under W = I, then again under the metric learned from them.
+    #: How many times the pairs are selected: first under W = I, then under the metric learned from the previous pairs.
     rounds: int = 1
 
     def __init__(self, budget: int | None = None) -> None:
@@ -71,13 +105,44 @@ class PairSelection(ABC):
 
     @abstractmethod
     def select(self, vectors: FloatArray, codes: IntArray, rng: np.random.Generator, old: int = 0) -> LabelledPairs:
-        """Pairs of the examples with these vectors, shape (l, q), and classes 0..n_c-1, shape (l,).
+        """Select pairs of examples.
 
-        The first `old` examples have their pairs already: only pairs that touch a later one are chosen.
+        Parameters
+        ----------
+        vectors : array of shape (l, q)
+            The examples as vectors, whose Euclidean distances are those of the current metric.
+        codes : array of int, shape (l,)
+            The class of each example, from 0 to n_c - 1.
+        rng : numpy.random.Generator
+            The only source of randomness.
+        old : int, default=0
+            The number of leading examples that have their pairs already. Every selected pair contains at least one
+            later example.
+
+        Returns
+        -------
+        LabelledPairs
+            The selected pairs.
+
+        Raises
+        ------
+        ValueError
+            If a setting is invalid.
         """
 
     def check(self) -> int:
-        """Raise ValueError for settings that do not fit; returns the budget."""
+        """Validate the settings.
+
+        Returns
+        -------
+        int
+            The budget.
+
+        Raises
+        ------
+        ValueError
+            If a setting is invalid.
+        """
         budget = self.default_budget if self.budget is None else self.budget
         if not (is_count(budget) and budget >= 1):
             raise ValueError(f"budget must be None or an integer >= 1, got {self.budget!r}")

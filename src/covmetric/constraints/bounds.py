@@ -1,4 +1,4 @@
-"""How near is near, and how far is far: bounds on squared distances."""
+"""Bounds on squared distances: how near similar pairs should be, and how far dissimilar ones."""
 
 from __future__ import annotations
 
@@ -13,16 +13,45 @@ from covmetric._utils.warning import warn
 
 
 class Bounds(ABC):
-    """A bound from above for similar pairs, and one from below for dissimilar pairs, in squared units."""
+    """An upper bound for similar pairs and a lower bound for dissimilar pairs, in squared units.
 
+    New bounds are a subclass and one line in `covmetric.constraints.BOUNDS`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from covmetric.constraints import get_bounds
+    >>> get_bounds((0.1, 2.0)).limits(np.array([1.0, 3.0]))
+    (0.1, 2.0)
+    """
+
+    #: The name of the bounds in `BOUNDS`.
     name: ClassVar[str]
 
     @abstractmethod
     def limits(self, squared: FloatArray) -> tuple[float, float]:
-        """The two bounds, given the squared distances of the pairs, shape (K,)."""
+        """Return the two bounds.
+
+        Parameters
+        ----------
+        squared : array of shape (K,)
+            The squared distances of the pairs, divided by their scale. At least one is positive.
+
+        Returns
+        -------
+        near : float
+            The upper bound for similar pairs, > 0.
+        far : float
+            The lower bound for dissimilar pairs, >= `near`.
+
+        Raises
+        ------
+        ValueError
+            If a setting is invalid.
+        """
 
     def of(self, squared: FloatArray) -> tuple[float, float]:
-        """Deprecated alias of `limits`.
+        """Return the two bounds; deprecated alias of `limits`.
 
         Parameters
         ----------
@@ -31,7 +60,8 @@ class Bounds(ABC):
 
         Returns
         -------
-        (float, float)
+        near, far : float
+            As in `limits`.
         """
         warn("Bounds.of is deprecated, use Bounds.limits", FutureWarning)
         return self.limits(squared)
@@ -41,7 +71,23 @@ class Bounds(ABC):
 
 
 class AbsoluteBounds(Bounds):
-    """The same two numbers always; 0.05 and 0.95 are the paper's, for squared distances divided by their median."""
+    """Two fixed numbers.
+
+    The defaults are the paper's, for squared distances divided by their median.
+
+    Parameters
+    ----------
+    near : float, default=0.05
+        The upper bound for similar pairs, > 0.
+    far : float, default=0.95
+        The lower bound for dissimilar pairs, >= `near`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> AbsoluteBounds().limits(np.array([0.5, 1.0, 2.0]))
+    (0.05, 0.95)
+    """
 
     name = "absolute"
 
@@ -53,11 +99,26 @@ class AbsoluteBounds(Bounds):
         for name, value in (("near", self.near), ("far", self.far)):
             if not (is_number(value) and value > 0):
                 raise ValueError(f"bounds: {name} must be a positive number, got {value!r}")
-        return _ordered(float(self.near), float(self.far))
+        _check_order(self.near, self.far)
+        return float(self.near), float(self.far)
 
 
 class QuantileBounds(Bounds):
-    """Two quantiles of the squared distances of the pairs, as in ITML (there the 5th and the 95th percentile)."""
+    """Two quantiles of the positive squared distances of the pairs, as in ITML.
+
+    Parameters
+    ----------
+    near : float, default=0.05
+        The quantile that bounds similar pairs from above, from 0 to 1.
+    far : float, default=0.95
+        The quantile that bounds dissimilar pairs from below, from `near` to 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> QuantileBounds(0.25, 0.75).limits(np.array([0.0, 1.0, 2.0, 3.0, 4.0, 5.0]))
+    (2.0, 4.0)
+    """
 
     name = "quantile"
 
@@ -69,16 +130,15 @@ class QuantileBounds(Bounds):
         for name, value in (("near", self.near), ("far", self.far)):
             if not (is_number(value) and 0 <= value <= 1):
                 raise ValueError(f"bounds: the quantile {name} must be a number from 0 to 1, got {value!r}")
-        _ordered(self.near, self.far)
+        _check_order(self.near, self.far)
         # Equal examples are at distance 0, and a bound has to be positive.
         near, far = np.quantile(squared[squared > 0.0], [self.near, self.far])
         return float(near), float(far)
 
 
-def _ordered(near: float, far: float) -> tuple[float, float]:
+def _check_order(near: float, far: float) -> None:
     if near > far:
         raise ValueError(f"bounds: near must not be larger than far, got {near:g} and {far:g}")
-    return near, far
 
 
 BOUNDS: dict[str, type[Bounds]] = {
@@ -88,7 +148,29 @@ BOUNDS: dict[str, type[Bounds]] = {
 
 
 def get_bounds(bounds: Any) -> Bounds:
-    """The bounds of that name, two numbers (near, far) as absolute bounds, or the object itself."""
+    """Return the bounds with the given name.
+
+    Parameters
+    ----------
+    bounds : {'absolute', 'quantile'}, (float, float) or Bounds
+        A name from `BOUNDS`, the two numbers (near, far) of `AbsoluteBounds`, or an object, which is returned
+        unchanged.
+
+    Returns
+    -------
+    Bounds
+        The bounds.
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown, or there are not two numbers.
+
+    Examples
+    --------
+    >>> get_bounds([0.1, 2.0])
+    AbsoluteBounds(near=0.1, far=2.0)
+    """
     if isinstance(bounds, tuple | list | np.ndarray):
         if len(bounds) != 2:
             raise ValueError(f"bounds must be two numbers (near, far), got {bounds!r}")

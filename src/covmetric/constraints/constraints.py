@@ -1,4 +1,4 @@
-"""Pairs, bounds and weights from labels: all that a learning problem needs beside the examples."""
+"""Constraints: the pairs, bounds and weights that a learning problem consists of, besides the examples."""
 
 from __future__ import annotations
 
@@ -14,24 +14,36 @@ from covmetric.constraints.base import LabelledPairs, PairSelection
 from covmetric.constraints.bounds import Bounds
 from covmetric.model_file import register_record
 
+# Below this, squares of differences are close to underflow and have no correct digits left.
+_SMALLEST_SQUARE = 1e-290
+
 
 @dataclass(frozen=True)
 class Constraints:
-    """What is asked of the metric.
+    """The constraints on the metric.
 
-    Attributes
+    Parameters
     ----------
     pairs : array of int, shape (K, 2)
-    similar : array, shape (K,)
-        +1 or -1.
-    bounds : array, shape (K,)
-        In squared units, for embedded examples divided by sqrt(scale).
+        The indices of the two examples of each pair.
+    similar : array of shape (K,)
+        +1 for similar pairs, -1 for dissimilar pairs.
+    bounds : array of shape (K,)
+        The bound on the squared distance of each pair, for embedded examples divided by sqrt(scale).
     scale : float
-        A squared distance that is typical of the pairs.
+        A typical squared distance of the pairs, the unit of the bounds.
     limits : (float, float)
-        The bound of all similar pairs and that of all dissimilar ones.
-    weights : array, shape (K,)
-        At lambda = 1, where they sum up to 1.
+        The bound of all similar pairs, and the bound of all dissimilar pairs.
+    weights : array of shape (K,)
+        The weights of the losses at lambda = 1. They sum to 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from covmetric.constraints import LabelledPairs, bounded, get_bounds
+    >>> pairs = LabelledPairs(np.array([[0, 1], [0, 2]]), np.array([1.0, -1.0]))
+    >>> bounded(np.array([[[0.0]], [[1.0]], [[3.0]]]), pairs, get_bounds("absolute"), "median").bounds
+    array([0.05, 0.95])
     """
 
     pairs: IntArray
@@ -51,20 +63,51 @@ def constrain(
     rng: np.random.Generator,
     factor: FloatArray | None = None,
 ) -> Constraints:
-    """Choose pairs of embedded examples, shape (l, n, m), by their classes 0..n_c-1, and set their bounds.
+    """Select pairs of labelled examples and set their bounds.
 
     Parameters
     ----------
-    scale : {"median", None} or float
+    embedded : array of shape (l, n, m)
+        The embedded examples.
+    codes : array of int, shape (l,)
+        The class of each example, from 0 to n_c - 1.
+    selection : PairSelection
+        How to select the pairs.
+    bounds : Bounds
+        How to set the bounds.
+    scale : 'median', None or float
         The unit of the bounds: the median squared distance of the pairs, 1, or a number.
-    factor : array, shape (n, n), or None
-        L of a metric L L^T under which neighbours are chosen; None: the identity.
+    rng : numpy.random.Generator
+        The source of randomness of the selection.
+    factor : array of shape (n, n) or None, default=None
+        L of a metric W = L L^T, under which neighbours are selected. None stands for the identity.
+
+    Returns
+    -------
+    Constraints
+        The constraints, with equal weights.
+
+    Raises
+    ------
+    ValueError
+        If squared distances overflow or vanish, or if no pair of distinct examples is found.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from covmetric.constraints import get_bounds, get_pairs
+    >>> embedded = np.array([0.0, 1.0, 4.0, 6.0])[:, None, None]
+    >>> codes = np.array([0, 0, 1, 1])
+    >>> rng = np.random.default_rng(0)
+    >>> constraints = constrain(embedded, codes, get_pairs("neighbors", 1), get_bounds("absolute"), "median", rng)
+    >>> constraints.pairs.tolist(), constraints.scale
+    ([[0, 1], [0, 2], [1, 2], [1, 3], [2, 3]], 9.0)
     """
-    seen = embedded if factor is None else factor.T @ embedded
+    mapped = embedded if factor is None else factor.T @ embedded
     with np.errstate(over="ignore"):
-        if not np.isfinite((seen**2).sum()):
+        if not np.isfinite((mapped**2).sum()):
             raise ValueError("squared distances of the embedded examples overflow or vanish: rescale X")
-    return bounded(embedded, selection.select(seen.reshape(len(embedded), -1), codes, rng), bounds, scale)
+    return bounded(embedded, selection.select(mapped.reshape(len(embedded), -1), codes, rng), bounds, scale)
 
 
 def bounded(
@@ -75,25 +118,54 @@ def bounded(
     weights: FloatArray | None = None,
     origin: str = "X[{i}] and X[{j}]",
 ) -> Constraints:
-    """The constraints of chosen pairs, of equal weight or with these.
+    """Set the bounds of given pairs.
 
-    Dissimilar pairs of equal examples are left out, with a warning: no metric can move them. `origin` says where the
-    user finds pair k of the examples i and j.
+    Dissimilar pairs of equal examples are left out, with a warning, because no metric can separate them.
+
+    Parameters
+    ----------
+    embedded : array of shape (l, n, m)
+        The embedded examples.
+    chosen : LabelledPairs
+        The pairs.
+    bounds : Bounds
+        How to set the bounds.
+    scale : 'median', None or float
+        The unit of the bounds: the median squared distance of the pairs, 1, or a number.
+    weights : array of shape (K,) or None, default=None
+        The relative weights of the pairs. None weights all pairs equally.
+    origin : str, default="X[{i}] and X[{j}]"
+        How the warning names the two examples i and j of pair k.
+
+    Returns
+    -------
+    Constraints
+        The constraints on the remaining pairs.
+
+    Raises
+    ------
+    ValueError
+        If squared distances overflow or vanish, or if there is no pair of distinct examples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from covmetric.constraints import LabelledPairs, get_bounds
+    >>> pairs = LabelledPairs(np.array([[0, 1], [0, 2]]), np.array([1.0, -1.0]))
+    >>> constraints = bounded(np.array([[[0.0]], [[1.0]], [[3.0]]]), pairs, get_bounds("quantile"), None)
+    >>> constraints.scale, constraints.weights
+    (1.0, array([0.5, 0.5]))
     """
     weights = np.ones(len(chosen.pairs)) if weights is None else weights
     with np.errstate(over="ignore"):
         squared = squared_distances(embedded, chosen.pairs)
-    if not np.isfinite(squared).all() or (squared.max(initial=0.0) < 1e-290 and _differ(embedded, chosen.pairs)):
+    underflow = squared.max(initial=0.0) < _SMALLEST_SQUARE and _any_different(embedded, chosen.pairs)
+    if underflow or not np.isfinite(squared).all():
         raise ValueError("squared distances of the embedded examples overflow or vanish: rescale X")
     coincident = (squared == 0.0) & (chosen.similar < 0.0)
-    kept = ~coincident
     if coincident.any():
-        k = int(np.flatnonzero(coincident)[0])
-        i, j = chosen.pairs[k]
-        warn(
-            f"{int(coincident.sum())} of {len(kept)} pairs were left out: dissimilar, but their examples are equal, as "
-            + origin.format(i=i, j=j, k=k)
-        )
+        _warn_of_coincident_pairs(coincident, chosen.pairs, origin)
+    kept = ~coincident
     pairs, similar, squared, weights = chosen.pairs[kept], chosen.similar[kept], squared[kept], weights[kept]
     if not (squared > 0.0).any():
         raise ValueError(
@@ -101,13 +173,13 @@ def bounded(
             if len(squared)
             else "no pairs were found to learn from: every class has one example, or all examples are equal"
         )
-    unit = _unit(scale, squared)
+    unit = _unit_of_bounds(scale, squared)
     near, far = bounds.limits(squared / unit)
     return Constraints(pairs, similar, np.where(similar > 0.0, near, far), unit, (near, far), weights / weights.sum())
 
 
 def squared_distances(embedded: FloatArray, pairs: IntArray) -> FloatArray:
-    """Return ||Phi(X_i) - Phi(X_j)||^2 of index pairs.
+    """Return the squared distances ||Phi(X_i) - Phi(X_j)||^2 of index pairs, those of the metric W = I.
 
     Parameters
     ----------
@@ -119,30 +191,61 @@ def squared_distances(embedded: FloatArray, pairs: IntArray) -> FloatArray:
     Returns
     -------
     array of shape (K,)
+        The squared distances.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> squared_distances(np.array([[[0.0], [0.0]], [[3.0], [4.0]]]), np.array([[0, 1]]))
+    array([25.])
     """
     vectors = embedded.reshape(len(embedded), -1)
     return distances.squared_distances(vectors, vectors, *pairs.T)
 
 
-def _differ(embedded: FloatArray, pairs: IntArray) -> bool:
+def check_scale(scale: Any) -> None:
+    """Raise ValueError unless a scale is 'median', None or a positive number.
+
+    Parameters
+    ----------
+    scale : object
+        The scale.
+
+    Examples
+    --------
+    >>> check_scale(0)
+    Traceback (most recent call last):
+        ...
+    ValueError: scale must be 'median', None or a positive number, got 0
+    """
+    is_name = scale is None or (isinstance(scale, str) and scale == "median")
+    if not (is_name or (is_number(scale) and scale > 0)):
+        raise ValueError(f"scale must be 'median', None or a positive number, got {scale!r}")
+
+
+def _any_different(embedded: FloatArray, pairs: IntArray) -> bool:
     return any((embedded[i] != embedded[j]).any() for i, j in pairs)
 
 
-def _unit(scale: Any, squared: FloatArray) -> float:
+def _warn_of_coincident_pairs(coincident: Any, pairs: IntArray, origin: str) -> None:
+    k = int(np.flatnonzero(coincident)[0])
+    i, j = pairs[k]
+    warn(
+        f"{int(coincident.sum())} of {len(coincident)} pairs were left out: dissimilar, but their examples are equal, "
+        f"for example {origin.format(i=i, j=j, k=k)}"
+    )
+
+
+def _unit_of_bounds(scale: Any, squared: FloatArray) -> float:
+    """Return the squared distance that the bounds are relative to."""
     check_scale(scale)
     if scale is None:
         return 1.0
-    if isinstance(scale, str) and scale == "median":
-        middle = float(np.median(squared))
-        return middle if middle > 0.0 else float(np.median(squared[squared > 0.0]))
+    if isinstance(scale, str):
+        median = float(np.median(squared))
+        # If more than half of the pairs are duplicates, the median is 0, which cannot be a unit.
+        return median if median > 0.0 else float(np.median(squared[squared > 0.0]))
     return float(scale)
-
-
-def check_scale(scale: Any) -> None:
-    """Raise ValueError for a scale that is none."""
-    named = scale is None or (isinstance(scale, str) and scale == "median")
-    if not (named or (is_number(scale) and scale > 0)):
-        raise ValueError(f"scale must be 'median', None or a positive number, got {scale!r}")
 
 
 register_record(Constraints)

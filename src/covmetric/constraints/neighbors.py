@@ -1,4 +1,4 @@
-"""Pairs of near neighbours: where a classifier by neighbours is right or wrong."""
+"""Pairs of nearest neighbours, which decide whether a nearest-neighbour classifier is right."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from covmetric.constraints.base import LabelledPairs, PairSelection
 
 
 class NeighborPairs(PairSelection):
-    """Each example with its nearest examples of its own class and with its nearest of other classes.
+    """Each example with its nearest examples of the same class, and with its nearest examples of other classes.
 
     Parameters
     ----------
     budget : int or None, default=None
-        Neighbours of either kind per example. None: 5.
+        The number of neighbours of each kind per example. None selects 5.
     rounds : int, default=1
-        How often the neighbours are chosen: once under W = I, then again under each learned metric.
+        How many times the neighbours are selected: first under W = I, then under each learned metric.
 
     Examples
     --------
@@ -48,23 +48,24 @@ class NeighborPairs(PairSelection):
         old: int = 0,
     ) -> LabelledPairs:
         k = self.check()
-        members = [np.flatnonzero(codes == c) for c in range(int(codes.max(initial=-1)) + 1)]
+        classes = [np.flatnonzero(codes == c) for c in range(int(codes.max(initial=-1)) + 1)]
         chosen: list[IntArray] = [np.empty((0, 2), dtype=np.int64)]
-        for part, squared in distance_blocks(vectors, old):
-            rows = np.arange(part.start, part.stop)
+        for block, squared in distance_blocks(vectors, old):
+            rows = np.arange(block.start, block.stop)
             squared[np.arange(len(rows)), rows] = np.inf
-            for own in members:
-                mine = own[(own >= part.start) & (own < part.stop)]
-                if len(mine):
-                    within = np.ix_(mine - part.start, own)
-                    chosen.append(_nearest(squared[within], mine, own, k))
+            for members in classes:
+                in_block = members[(members >= block.start) & (members < block.stop)]
+                if len(in_block):
+                    within = np.ix_(in_block - block.start, members)
+                    chosen.append(_nearest_pairs(squared[within], in_block, members, k))
                     squared[within] = np.inf
-            chosen.append(_nearest(squared, rows, np.arange(len(codes)), k))
+            # Only distances between different classes are finite now.
+            chosen.append(_nearest_pairs(squared, rows, np.arange(len(codes)), k))
         return LabelledPairs.from_codes(np.concatenate(chosen), codes)
 
 
-def _nearest(squared: FloatArray, rows: IntArray, columns: IntArray, k: int) -> IntArray:
-    """Pairs of each row's example with those, of the columns, at the k smallest finite squared distances."""
+def _nearest_pairs(squared: FloatArray, rows: IntArray, columns: IntArray, k: int) -> IntArray:
+    """Return the index pairs of the k smallest finite squared distances of each row, shape (n_pairs, 2)."""
     nearest = nearest_columns(squared, k)
     pairs = np.stack([np.repeat(rows, nearest.shape[1]), columns[nearest].ravel()], axis=1)
     return pairs[np.isfinite(np.take_along_axis(squared, nearest, axis=1)).ravel()]

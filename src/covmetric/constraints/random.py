@@ -9,15 +9,16 @@ from covmetric.constraints.base import LabelledPairs, PairSelection
 
 
 class RandomPairs(PairSelection):
-    """Pairs drawn at random without repetition; all of them where there are no more.
+    """Pairs drawn at random without replacement; all pairs, if there are fewer than the budget.
 
     Parameters
     ----------
     budget : int or None, default=None
-        Pairs per class, so that K is at most budget times the number of classes. None: 100, as in the paper.
+        The number of pairs per class, so that K is at most the budget times the number of classes. None selects 100,
+        as in the paper.
     balance : float or None, default=0.5
-        The share of similar pairs, in [0, 1]. Each class gets the same number of both kinds, as far as it has them.
-        None: uniform over all pairs, of which few are similar when there are many classes.
+        The fraction of similar pairs, from 0 to 1. Each class gets the same number of pairs of each kind, as far as it
+        has them. None draws uniformly from all pairs, few of which are similar if there are many classes.
 
     Examples
     --------
@@ -47,65 +48,71 @@ class RandomPairs(PairSelection):
         rng: np.random.Generator,
         old: int = 0,
     ) -> LabelledPairs:
-        per_class, count, classes = self.check(), len(codes), int(codes.max()) + 1
-        new, earlier = np.arange(old, count), np.arange(old)
+        budget, n_examples, n_classes = self.check(), len(codes), int(codes.max()) + 1
+        new, previous = np.arange(old, n_examples), np.arange(old)
         if self.balance is None:
-            wanted = _part(per_class * classes, len(new), count)
-            return LabelledPairs.from_codes(_draw_among(new, earlier, wanted, rng), codes)
-        near = round(self.balance * per_class)
+            count = _proportional_budget(budget * n_classes, len(new), n_examples)
+            return LabelledPairs.from_codes(_draw_within(new, previous, count, rng), codes)
+        n_similar = round(self.balance * budget)
         chosen: list[IntArray] = []
-        taken = np.empty(0, dtype=np.int64)
-        for c in range(classes):
-            mine, others = new[codes[new] == c], np.flatnonzero(codes != c)
-            members = int((codes == c).sum())
-            chosen.append(_draw_among(mine, earlier[codes[earlier] == c], _part(near, len(mine), members), rng))
-            across = _draw_across(mine, others, _part(per_class - near, len(mine), members), taken, rng)
-            taken = np.concatenate([taken, _keys(across)])
+        drawn = np.empty(0, dtype=np.int64)
+        for c in range(n_classes):
+            members = np.flatnonzero(codes == c)
+            new_members, others = members[members >= old], np.flatnonzero(codes != c)
+            count = _proportional_budget(n_similar, len(new_members), len(members))
+            chosen.append(_draw_within(new_members, members[members < old], count, rng))
+            count = _proportional_budget(budget - n_similar, len(new_members), len(members))
+            across = _draw_across(new_members, others, count, drawn, rng)
+            drawn = np.concatenate([drawn, _pair_keys(across)])
             chosen.append(across)
         return LabelledPairs.from_codes(np.concatenate(chosen), codes)
 
 
 def _draw(rng: np.random.Generator, population: int, count: int) -> IntArray:
-    """`count` distinct numbers below `population`, or all of them, in random order."""
+    """Draw `count` distinct numbers below `population`, or all of them, in random order."""
     if population <= count:
         return np.asarray(rng.permutation(population), dtype=np.int64)
     return np.asarray(rng.choice(population, count, replace=False), dtype=np.int64)
 
 
-def _draw_among(new: IntArray, earlier: IntArray, count: int, rng: np.random.Generator) -> IntArray:
-    """`count` distinct pairs (or all) of two new examples, or of a new and an earlier one."""
-    grid = len(new) * len(earlier)
-    ranks = _draw(rng, grid + len(new) * (len(new) - 1) // 2, count)
-    mixed, both = ranks[ranks < grid], ranks[ranks >= grid] - grid
-    pairs = new[_unordered(both)]
+def _draw_within(new: IntArray, previous: IntArray, count: int, rng: np.random.Generator) -> IntArray:
+    """Draw `count` distinct pairs, or all, of two new examples or of a new and a previous one."""
+    n_mixed = len(new) * len(previous)
+    ranks = _draw(rng, n_mixed + len(new) * (len(new) - 1) // 2, count)
+    mixed, both_new = ranks[ranks < n_mixed], ranks[ranks >= n_mixed] - n_mixed
+    pairs = new[_pairs_of_ranks(both_new)]
     if len(mixed):
-        pairs = np.concatenate([pairs, np.stack([new[mixed // len(earlier)], earlier[mixed % len(earlier)]], axis=1)])
+        pairs = np.concatenate(
+            [pairs, np.stack([new[mixed // len(previous)], previous[mixed % len(previous)]], axis=1)]
+        )
     return np.asarray(pairs)
 
 
-def _draw_across(mine: IntArray, others: IntArray, count: int, taken: IntArray, rng: np.random.Generator) -> IntArray:
-    """`count` distinct pairs (or all) of one of mine with one of the others, but for those taken already."""
-    ranks = _draw(rng, len(mine) * len(others), count + len(taken))
+def _draw_across(
+    members: IntArray, others: IntArray, count: int, drawn: IntArray, rng: np.random.Generator
+) -> IntArray:
+    """Draw `count` distinct pairs, or all, of a member and another example, excluding the keys already drawn."""
+    ranks = _draw(rng, len(members) * len(others), count + len(drawn))
     if len(ranks) == 0:
         return np.empty((0, 2), dtype=np.int64)
-    pairs = np.stack([mine[ranks // len(others)], others[ranks % len(others)]], axis=1)
-    return np.asarray(pairs[~np.isin(_keys(pairs), taken)][:count])
+    pairs = np.stack([members[ranks // len(others)], others[ranks % len(others)]], axis=1)
+    return np.asarray(pairs[~np.isin(_pair_keys(pairs), drawn)][:count])
 
 
-def _keys(pairs: IntArray) -> IntArray:
-    """A number for each unordered pair."""
+def _pair_keys(pairs: IntArray) -> IntArray:
+    """Return a unique number for each unordered pair."""
     return np.asarray((pairs.min(axis=1) << 32) + pairs.max(axis=1))
 
 
-def _unordered(ranks: IntArray) -> IntArray:
-    """The pairs (i, j), i < j, with these ranks in the order (0,1), (0,2), (1,2), (0,3), ..."""
+def _pairs_of_ranks(ranks: IntArray) -> IntArray:
+    """Return the pairs (i, j), i < j, that have these ranks in the order (0,1), (0,2), (1,2), (0,3), ..."""
     j = np.floor((1.0 + np.sqrt(1.0 + 8.0 * ranks)) / 2.0).astype(np.int64)
-    # The square root may be off by one where the ranks are large.
+    # The square root of a large rank may be off by one.
     j -= j * (j - 1) // 2 > ranks
     j += (j + 1) * j // 2 <= ranks
     return np.stack([ranks - j * (j - 1) // 2, j], axis=1)
 
 
-def _part(budget: int, new: int, everyone: int) -> int:
-    """The share of a budget that is due to the new ones among all."""
-    return -(-budget * new // everyone) if everyone else 0
+def _proportional_budget(budget: int, n_new: int, n_all: int) -> int:
+    """Return the part of a budget that new examples get among all examples, rounded up."""
+    return -(-budget * n_new // n_all) if n_all else 0

@@ -1,4 +1,4 @@
-"""Data sets and simulators."""
+"""Loaders of data sets, and simulated data. All of them return a scikit-learn Bunch."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from covmetric.datasets.series import load_series, load_ssvep
     from covmetric.datasets.simulated import make_spd_classes, make_textures
 
-_HOMES = {
+_MODULES = {
     "load_brodatz": "brodatz",
     "load_emg": "emg",
     "load_eth80": "eth80",
@@ -39,7 +39,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # Lazily: a simulated problem needs neither scikit-learn nor Pillow.
-    if name not in _HOMES:
+    # Modules are imported on first use, because simulated data needs neither Pillow nor pyRiemann.
+    if name not in _MODULES:
         raise AttributeError(f"module 'covmetric.datasets' has no attribute {name!r}")
-    return getattr(importlib.import_module(f"covmetric.datasets.{_HOMES[name]}"), name)
+    return getattr(importlib.import_module(f"covmetric.datasets.{_MODULES[name]}"), name)

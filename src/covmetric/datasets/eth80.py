@@ -1,4 +1,4 @@
-"""ETH-80: eight classes, ten objects each, 41 views of each object."""
+"""ETH-80: eight classes of ten objects each, with 41 views per object."""
 
 from __future__ import annotations
 
@@ -12,28 +12,61 @@ from sklearn.utils import Bunch
 from covmetric.datasets.folders import find_folder
 from covmetric.descriptors import ImageCovariances, ImageSetCovariances
 
-# The official names, apple1/apple1-035-090.png, also within a folder for each class. Masks end in -map.
+# The official names are apple1/apple1-035-090.png and so on. The names of masks end in -map and do not match.
 _NAME = re.compile(r"(([a-z]+)(\d+))-(\d{3})-(\d{3})\.[A-Za-z]+")
 _CONTENT = "the images of ETH-80, as [<class>/]<object>/<object>-<elevation>-<azimuth>.png"
 
 
 def load_eth80(folder: Any = None, features: Any = "colour", n_jobs: int | None = None, verbose: int = 0) -> Bunch:
-    """The covariance of pixel features over each image.
+    """Load covariance matrices of pixel features over the images of ETH-80.
 
     Parameters
     ----------
     folder : path or None, default=None
-        With the images under their official names (apple1/apple1-000-000.png, ..., masks are left aside), or in a
-        folder for each class; None: "eth80" under the folder that the environment variable COVMETRIC_DATA names.
-    features : see `ImageCovariances`, default="colour"
+        The folder with the images under their official names (apple1/apple1-000-000.png, ...), with or without a
+        folder per class. Masks are ignored. None stands for the subfolder "eth80" of the folder in the environment
+        variable COVMETRIC_DATA.
+    features : str or list, default="colour"
+        The features of a pixel; see `ImageCovariances`.
     n_jobs : int or None, default=None
+        Number of parallel jobs; see `ImageCovariances`.
     verbose : int, default=0
+        Whether to show a progress bar.
 
     Returns
     -------
     Bunch
-        ``X`` (3280, 9, 9); ``y``, the class; ``groups``, the object: views of one object should stay together in a
-        split (in the paper's they do not); ``elevation``, ``azimuth`` in degrees; ``paths``.
+        With the fields, for l images (3,280 in the full set) and d features (9 by default),
+
+        - ``X``, array of shape (l, d, d): the covariance matrices;
+        - ``y``, array of str of shape (l,): the class;
+        - ``groups``, array of str of shape (l,): the object. Keep the views of an object together in a split; the
+          paper does not;
+        - ``elevation``, array of int of shape (l,): the elevation of the camera, in degrees;
+        - ``azimuth``, array of int of shape (l,): the azimuth of the camera, in degrees;
+        - ``paths``, list of l pathlib.Path: the files;
+        - ``feature_names``, list of d str: the features.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the folder does not exist or contains no images of ETH-80.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from PIL import Image
+    >>> from covmetric.datasets import load_eth80
+    >>> rng = np.random.default_rng(0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("apple1-035-000", "apple1-035-090", "car2-090-000"):
+    ...         image = rng.integers(256, size=(20, 20, 3)).astype(np.uint8)
+    ...         Image.fromarray(image).save(Path(folder) / f"{name}.png")
+    ...     data = load_eth80(folder)
+    >>> data.X.shape, data.y.tolist(), data.groups.tolist(), data.azimuth.tolist()
+    ((3, 9, 9), ['apple', 'apple', 'car'], ['apple1', 'apple1', 'car2'], [0, 90, 0])
     """
     views = _views(folder)
     descriptor = ImageCovariances(features, n_jobs=n_jobs, verbose=verbose)
@@ -50,19 +83,48 @@ def load_eth80(folder: Any = None, features: Any = "colour", n_jobs: int | None 
 
 
 def load_eth80_sets(folder: Any = None, size: Any = (20, 20), reg: float = 1e-3, n_jobs: int | None = None) -> Bunch:
-    """One covariance of intensities per object, over its views, as image sets are usually described.
+    """Load one covariance matrix of grey values per object of ETH-80, computed over its views.
 
     Parameters
     ----------
-    folder, n_jobs
-        As in `load_eth80`.
-    size, reg
-        As in `ImageSetCovariances`.
+    folder : path or None, default=None
+        The folder with the images; see `load_eth80`.
+    size : (rows, columns), default=(20, 20)
+        Size to which the images are resized; see `ImageSetCovariances`.
+    reg : float, default=1e-3
+        Regularisation, relative to the trace; see `ImageSetCovariances`.
+    n_jobs : int or None, default=None
+        Number of processes.
 
     Returns
     -------
     Bunch
-        ``X`` (80, 400, 400); ``y``, the class; ``groups``, the object.
+        With the fields, for l objects (80 in the full set) and n = rows * columns (400 by default),
+
+        - ``X``, array of shape (l, n, n): the covariance matrices;
+        - ``y``, array of str of shape (l,): the class;
+        - ``groups``, array of str of shape (l,): the object.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the folder does not exist or contains no images of ETH-80.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from PIL import Image
+    >>> from covmetric.datasets import load_eth80_sets
+    >>> rng = np.random.default_rng(0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for azimuth in (0, 22, 45):
+    ...         image = rng.integers(256, size=(20, 20, 3)).astype(np.uint8)
+    ...         Image.fromarray(image).save(Path(folder) / f"apple1-035-{azimuth:03d}.png")
+    ...     data = load_eth80_sets(folder, size=(3, 4))
+    >>> data.X.shape, data.y.tolist(), data.groups.tolist()
+    ((1, 12, 12), ['apple'], ['apple1'])
     """
     sets: dict[tuple[str, str], list[Path]] = {}
     for path, match in _views(folder):
@@ -72,9 +134,9 @@ def load_eth80_sets(folder: Any = None, size: Any = (20, 20), reg: float = 1e-3,
 
 
 def _views(folder: Any) -> list[tuple[Path, re.Match[str]]]:
-    """The images with what their names say, by class, number and view."""
-    place = find_folder(folder, "eth80", _CONTENT)
-    found = [(path, match) for path in place.rglob("*") if (match := _NAME.fullmatch(path.name))]
+    """Return the paths with the match of their names, sorted by class, object and view."""
+    root = find_folder(folder, "eth80", _CONTENT)
+    found = [(path, match) for path in root.rglob("*") if (match := _NAME.fullmatch(path.name))]
     if not found:
-        raise FileNotFoundError(f"{place} holds no images of ETH-80: it should hold {_CONTENT}")
-    return sorted(found, key=lambda one: (one[1][2], int(one[1][3]), one[1][4], one[1][5]))
+        raise FileNotFoundError(f"{root} holds no images of ETH-80: it should hold {_CONTENT}")
+    return sorted(found, key=lambda view: (view[1][2], int(view[1][3]), view[1][4], view[1][5]))

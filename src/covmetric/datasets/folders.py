@@ -1,4 +1,4 @@
-"""Where data sets lie: in a folder that the user names, or under the one that COVMETRIC_DATA names."""
+"""The folders of the data sets."""
 
 from __future__ import annotations
 
@@ -6,16 +6,32 @@ import os
 from pathlib import Path
 from typing import Any
 
+#: The environment variable with the folder that contains all data sets.
 VARIABLE = "COVMETRIC_DATA"
 
 
 def find_folder(folder: Any, name: str, content: str) -> Path:
-    """The folder that was given, or `name` under COVMETRIC_DATA.
+    """Return the folder of a data set.
+
+    Parameters
+    ----------
+    folder : path or None
+        The folder that the user gave. None stands for the subfolder `name` of the folder in the environment variable
+        COVMETRIC_DATA.
+    name : str
+        Name of the subfolder.
+    content : str
+        What the folder should contain, for the error message.
+
+    Returns
+    -------
+    pathlib.Path
+        The folder, which exists.
 
     Raises
     ------
     FileNotFoundError
-        With what should be there.
+        If the folder does not exist, or if neither a folder nor COVMETRIC_DATA is given.
     """
     if folder is not None:
         found = Path(folder)
@@ -24,7 +40,7 @@ def find_folder(folder: Any, name: str, content: str) -> Path:
     else:
         raise FileNotFoundError(
             f"no folder was given, and {VARIABLE} is not set: give the folder that holds {content}, or set {VARIABLE} "
-            f"to the folder that {name!r} lies in"
+            f"to the folder that contains {name!r}"
         )
     if not found.is_dir():
         raise FileNotFoundError(f"there is no folder {found}: it should hold {content}")

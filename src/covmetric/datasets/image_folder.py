@@ -1,4 +1,4 @@
-"""Images of one's own, in a folder for each class."""
+"""Images in one folder per class."""
 
 from __future__ import annotations
 
@@ -13,31 +13,60 @@ from covmetric.descriptors import ImageCovariances
 
 
 def load_image_folder(folder: Any, descriptor: Any = None) -> Bunch:
-    """Covariances of the images in ``folder/<class>/``, at any depth.
+    """Load covariance matrices of the images in ``folder/<class>/`` and its subfolders.
 
     Parameters
     ----------
     folder : path
-        With a folder for each class. Folders within a class are groups: the views of an object, say.
+        A folder with one folder per class. Subfolders of a class are groups, such as the views of one object.
     descriptor : ImageCovariances or None, default=None
-        None: ``ImageCovariances("colour", errors="raise")``. With ``errors="skip"`` files that are no images, or are
-        broken, are left out with a warning; with regions such as patches there are several matrices per image.
+        None stands for ``ImageCovariances("colour")``. With ``errors="skip"``, files that are not images are left out
+        with a warning. With regions such as patches, there are several matrices per image.
 
     Returns
     -------
     Bunch
-        ``X`` (l, d, d); ``y``, the class; ``groups``, the folder that an image lies in, or None where there are none
-        below the classes; ``paths``, of each matrix; ``boxes``; ``skipped``, paths and reasons.
+        With the fields, for l images or regions and d features,
+
+        - ``X``, array of shape (l, d, d): the covariance matrices;
+        - ``y``, array of str of shape (l,): the class;
+        - ``groups``, array of str of shape (l,) or None: the folder of the image, relative to `folder`; None if no
+          class has subfolders;
+        - ``paths``, list of l pathlib.Path: the files;
+        - ``boxes``, array of int of shape (l, 4): the regions, as rows [top, left, height, width];
+        - ``skipped``, list of (path, reason): the files that were left out.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the folder does not exist or contains no images.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import numpy as np
+    >>> from PIL import Image
+    >>> from covmetric.datasets import load_image_folder
+    >>> rng = np.random.default_rng(0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("cat", "dog"):
+    ...         (Path(folder) / name).mkdir()
+    ...         image = rng.integers(256, size=(20, 20, 3)).astype(np.uint8)
+    ...         Image.fromarray(image).save(Path(folder) / name / "1.png")
+    ...     data = load_image_folder(folder)
+    >>> data.X.shape, data.y.tolist(), data.groups
+    ((2, 9, 9), ['cat', 'dog'], None)
     """
-    place = find_folder(folder, "", "a folder of images for each class")
-    classes = sorted(path for path in place.iterdir() if path.is_dir() and not path.name.startswith("."))
-    files = [(file, c.name) for c in classes for file in sorted(c.rglob("*")) if _is_wanted(file)]
+    root = find_folder(folder, "", "one folder of images per class")
+    classes = sorted(path for path in root.iterdir() if path.is_dir() and not path.name.startswith("."))
+    files = [(file, c.name) for c in classes for file in sorted(c.rglob("*")) if _is_visible_file(file)]
     if not files:
-        raise FileNotFoundError(f"{place} holds no images: it should hold a folder of images for each class")
-    chosen = ImageCovariances("colour") if descriptor is None else descriptor
+        raise FileNotFoundError(f"{root} holds no images: it should hold one folder of images per class")
+    image_covariances = ImageCovariances("colour") if descriptor is None else descriptor
     paths, names = [path for path, _ in files], np.array([name for _, name in files])
-    described = chosen.describe(paths)
-    folders = np.array([str(path.parent.relative_to(place)) for path in paths])
+    described = image_covariances.describe(paths)
+    folders = np.array([str(path.parent.relative_to(root)) for path in paths])
     return Bunch(
         X=described.X,
         y=names[described.image],
@@ -48,5 +77,5 @@ def load_image_folder(folder: Any, descriptor: Any = None) -> Bunch:
     )
 
 
-def _is_wanted(path: Path) -> bool:
+def _is_visible_file(path: Path) -> bool:
     return path.is_file() and not path.name.startswith(".")

@@ -1,4 +1,4 @@
-"""Simulated classes of matrices and of images, for tests and for a first look."""
+"""Simulated classes of covariance matrices and of images."""
 
 from __future__ import annotations
 
@@ -18,28 +18,43 @@ def make_spd_classes(
     samples: int = 100,
     random_state: int | None = 0,
 ) -> Bunch:
-    """Sample covariances of classes that differ in a few channels, among others whose power varies within a class.
+    """Simulate classes of sample covariance matrices that differ in the power of a few channels.
 
-    A fixed metric looks at all channels alike; a learned one can leave the others out.
+    The power of the other channels varies from example to example, and an orthogonal matrix mixes all channels. A fixed
+    metric weights all directions equally, whereas a learned metric can ignore those that do not depend on the class.
 
     Parameters
     ----------
-    n_classes, n_per_class, n : int
-        n is the size of the matrices.
-    n_informative : int
-        Channels whose power depends on the class.
-    separation : float
-        Standard deviation, over the classes, of the logarithm of their power.
-    nuisance : float
-        Standard deviation, over the examples, of the logarithm of the power of the other channels.
-    samples : int
-        Of each sample covariance, at least n.
-    random_state : int, Generator or None
+    n_classes : int, default=3
+        Number of classes.
+    n_per_class : int, default=40
+        Number of examples per class.
+    n : int, default=6
+        Number of channels, which is the size of the matrices.
+    n_informative : int, default=2
+        Number of channels whose power depends on the class; at most n.
+    separation : float, default=1.0
+        Standard deviation over the classes of the logarithm of the power of these channels.
+    nuisance : float, default=0.7
+        Standard deviation over the examples of the logarithm of the power of the other channels.
+    samples : int, default=100
+        Number of samples of each covariance matrix; at least n.
+    random_state : None, int, Generator or RandomState, default=0
+        Seed of the random numbers.
 
     Returns
     -------
     Bunch
-        ``X`` (n_classes n_per_class, n, n), ``y``, ``groups`` (None).
+        With the fields, where l = n_classes * n_per_class,
+
+        - ``X``, array of shape (l, n, n): the covariance matrices;
+        - ``y``, array of int of shape (l,): the class, from 0;
+        - ``groups``: None, as there are no groups.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
 
     Examples
     --------
@@ -49,7 +64,7 @@ def make_spd_classes(
     """
     check_counts(n_classes=n_classes, n_per_class=n_per_class, n=n, n_informative=n_informative, samples=samples)
     if n_informative > n or samples < n:
-        raise ValueError(f"n_informative and n must be at most n and samples; got {n_informative}, {n}, {samples}")
+        raise ValueError(f"n_informative <= n <= samples is required; got {n_informative}, {n} and {samples}")
     for name, value in (("separation", separation), ("nuisance", nuisance)):
         if not (is_number(value) and value >= 0):
             raise ValueError(f"{name} must be a number >= 0, got {value!r}")
@@ -67,20 +82,36 @@ def make_spd_classes(
 def make_textures(
     n_classes: int = 4, n_per_class: int = 5, size: int = 64, noise: float = 0.2, random_state: int | None = 0
 ) -> Bunch:
-    """Grey images of oriented, band-limited noise; a class has a direction, a wavelength and a bandwidth.
+    """Simulate classes of textures: grey images of band-limited noise with a preferred direction.
+
+    Each class has its own direction, wavelength and bandwidth.
 
     Parameters
     ----------
-    n_classes, n_per_class, size : int
-        Images are size x size.
-    noise : float
-        Share of white noise.
-    random_state : int, Generator or None
+    n_classes : int, default=4
+        Number of classes.
+    n_per_class : int, default=5
+        Number of images per class.
+    size : int, default=64
+        Height and width of the images, in pixels.
+    noise : float, default=0.2
+        Weight of white noise, from 0 to 1.
+    random_state : None, int, Generator or RandomState, default=0
+        Seed of the random numbers.
 
     Returns
     -------
     Bunch
-        ``images`` (n_classes n_per_class, size, size), float64, from 0 to 255; ``y``; ``groups`` (None).
+        With the fields, where l = n_classes * n_per_class,
+
+        - ``images``, array of shape (l, size, size): the images, in float64, with values from 0 to 255;
+        - ``y``, array of int of shape (l,): the class, from 0;
+        - ``groups``: None, as there are no groups.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
 
     Examples
     --------

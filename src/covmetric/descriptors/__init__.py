@@ -1,9 +1,8 @@
-"""From images, series and image sets to covariance matrices. `DESCRIPTORS` lists the transformers by name."""
+"""Covariance matrices of images, image sets and series. `DESCRIPTORS` lists the descriptors by name."""
 
 from __future__ import annotations
 
-from typing import Any
-
+from covmetric.descriptors.base import Descriptor
 from covmetric.descriptors.features import FEATURE_SETS, FEATURES, feature_names, pixel_features
 from covmetric.descriptors.image_sets import ImageSetCovariances
 from covmetric.descriptors.images import ImageCovariances
@@ -12,7 +11,7 @@ from covmetric.descriptors.reading import UnreadableImage, read_image, read_imag
 from covmetric.descriptors.regions import REGIONS, Boxes, GridPatches, RandomPatches, Regions, Whole, get_regions
 from covmetric.descriptors.series import FilterBank, SeriesCovariances, sliding_windows
 
-DESCRIPTORS: dict[str, Any] = {
+DESCRIPTORS: dict[str, type[Descriptor]] = {
     "images": ImageCovariances,
     "image sets": ImageSetCovariances,
     "series": SeriesCovariances,
@@ -24,6 +23,7 @@ __all__ = [
     "FEATURE_SETS",
     "REGIONS",
     "Boxes",
+    "Descriptor",
     "FilterBank",
     "GridPatches",
     "ImageCovariances",

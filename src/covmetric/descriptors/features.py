@@ -1,4 +1,4 @@
-"""Features of pixels. `FEATURES` lists them by name, `FEATURE_SETS` the lists of the paper."""
+"""Features of pixels: `FEATURES` lists them by name, and `FEATURE_SETS` lists the two sets of the paper."""
 
 from __future__ import annotations
 
@@ -11,18 +11,26 @@ from scipy.ndimage import correlate1d
 
 from covmetric._utils.validation import FloatArray, first_index
 
-#: The weights of R, G and B in the intensity: the luma of ITU-R BT.601, which Pillow and OpenCV take as well.
+#: Weights of R, G and B in the intensity: the luma of ITU-R BT.601, as in Pillow and OpenCV.
 LUMA = (0.299, 0.587, 0.114)
 
-#: A feature of the user's own: from the image (rows, columns) or (rows, columns, 3) to (rows, columns).
-OwnFeature = Callable[[FloatArray], Any]
-Features = str | Sequence[str | OwnFeature]
+#: A function from an image of shape (rows, columns) or (rows, columns, 3) to a feature of shape (rows, columns).
+FeatureFunction = Callable[[FloatArray], Any]
+#: A name of `FEATURES` or a function.
+Feature = str | FeatureFunction
+#: A name of `FEATURE_SETS` or a list of features.
+Features = str | Sequence[Feature]
 
 
 class Planes:
-    """An image and what its features share; each plane is computed when it is first asked for.
+    """An image and the planes that several features use, each computed on first access.
 
-    Derivatives are by the filters of [1]_, [-1 0 1] and [-1 2 -1], with the border pixels repeated outwards.
+    Derivatives use the filters of [1]_, [-1 0 1] and [-1 2 -1], and repeat the border pixels outwards.
+
+    Parameters
+    ----------
+    pixels : array of shape (rows, columns) or (rows, columns, 3)
+        The image, in float64.
 
     References
     ----------
@@ -34,17 +42,33 @@ class Planes:
         self.pixels = pixels
 
     def channel(self, index: int) -> FloatArray:
-        """R, G or B."""
+        """Return a colour channel.
+
+        Parameters
+        ----------
+        index : {0, 1, 2}
+            Index of R, G or B.
+
+        Returns
+        -------
+        array of shape (rows, columns)
+            The values of the channel.
+
+        Raises
+        ------
+        ValueError
+            If the image is grey.
+        """
         if self.pixels.ndim == 2:
             raise ValueError(
-                f"feature {'RGB'[index]!r} needs a colour image, and this one is grey, of shape {self.pixels.shape}: "
-                "leave the colours out, or repeat the grey values in three channels"
+                f"feature {'RGB'[index]!r} needs a colour image, but this image is grey, of shape {self.pixels.shape}: "
+                "remove R, G and B from the features, or repeat the grey values in three channels"
             )
         return np.asarray(self.pixels[..., index])
 
     @cached_property
     def I(self) -> FloatArray:  # noqa: E743 (the paper's letter)
-        """The intensity: the grey value, or the luma of a colour."""
+        """Intensity: the grey value, or the luma of a colour."""
         if self.pixels.ndim == 2:
             return self.pixels
         red, green, blue = (weight * self.pixels[..., k] for k, weight in enumerate(LUMA))
@@ -52,34 +76,45 @@ class Planes:
 
     @cached_property
     def Ix(self) -> FloatArray:
-        """I(x + 1) - I(x - 1), along the columns."""
+        """First derivative along the columns, I(x + 1) - I(x - 1)."""
         return _filtered(self.I, (-1.0, 0.0, 1.0), axis=1)
 
     @cached_property
     def Iy(self) -> FloatArray:
-        """I(y + 1) - I(y - 1), along the rows."""
+        """First derivative along the rows, I(y + 1) - I(y - 1)."""
         return _filtered(self.I, (-1.0, 0.0, 1.0), axis=0)
 
     @cached_property
     def Ixx(self) -> FloatArray:
-        """2 I(x) - I(x - 1) - I(x + 1)."""
+        """Second derivative along the columns with its sign reversed, 2 I(x) - I(x - 1) - I(x + 1)."""
         return _filtered(self.I, (-1.0, 2.0, -1.0), axis=1)
 
     @cached_property
     def Iyy(self) -> FloatArray:
-        """2 I(y) - I(y - 1) - I(y + 1)."""
+        """Second derivative along the rows with its sign reversed, 2 I(y) - I(y - 1) - I(y + 1)."""
         return _filtered(self.I, (-1.0, 2.0, -1.0), axis=0)
 
-    def places(self, axis: int) -> FloatArray:
-        """The row (axis 0) or the column (axis 1) of each pixel."""
+    def coordinates(self, axis: int) -> FloatArray:
+        """Return a coordinate of each pixel.
+
+        Parameters
+        ----------
+        axis : {0, 1}
+            0 for the row, 1 for the column.
+
+        Returns
+        -------
+        array of shape (rows, columns)
+            The coordinates, counted from 0.
+        """
         shape = self.pixels.shape[:2]
         numbers = np.arange(shape[axis], dtype=np.float64)
         return np.broadcast_to(numbers[:, None] if axis == 0 else numbers, shape)
 
 
 FEATURES: dict[str, Callable[[Planes], FloatArray]] = {
-    "x": lambda image: image.places(axis=1),
-    "y": lambda image: image.places(axis=0),
+    "x": lambda image: image.coordinates(axis=1),
+    "y": lambda image: image.coordinates(axis=0),
     "I": lambda image: image.I,
     "R": lambda image: image.channel(0),
     "G": lambda image: image.channel(1),
@@ -96,32 +131,34 @@ FEATURES: dict[str, Callable[[Planes], FloatArray]] = {
     "angle": lambda image: np.arctan2(np.abs(image.Iy), np.abs(image.Ix)),
 }
 
-FEATURE_SETS: dict[str, list[str | OwnFeature]] = {
+FEATURE_SETS: dict[str, list[Feature]] = {
     "grey": ["I", "|Ix|", "|Iy|", "|Ixx|", "|Iyy|"],
     "colour": ["x", "y", "R", "G", "B", "|Ix|", "|Iy|", "|Ixx|", "|Iyy|"],
 }
 
 
 def pixel_features(image: Any, features: Features = "grey") -> FloatArray:
-    """The features of each pixel of an image.
+    """Compute the features of each pixel of an image.
 
     Parameters
     ----------
-    image : array, shape (rows, columns) or (rows, columns, 3)
-        Grey values, or red, green and blue; of any numbers, in any units. What is shared is computed once.
+    image : array of shape (rows, columns) or (rows, columns, 3)
+        Grey values, or red, green and blue, of any real dtype and in any units.
     features : str or list, default="grey"
-        A name of `FEATURE_SETS`: "grey" is I, |Ix|, |Iy|, |Ixx|, |Iyy|; "colour" is x, y, R, G, B and the same four
-        derivatives. Or a list of names of `FEATURES` and of functions, each from the image in float64 to an array
-        (rows, columns). x counts columns and y rows, from 0; |grad| is sqrt(Ix^2 + Iy^2), angle is arctan(|Iy| / |Ix|).
+        A name of `FEATURE_SETS`, or a list. "grey" stands for I, |Ix|, |Iy|, |Ixx|, |Iyy|, and "colour" for x, y, R,
+        G, B and the same four derivatives. A list may contain names of `FEATURES` and functions, each of which maps
+        the image in float64 to an array of shape (rows, columns). x is the column and y the row, counted from 0; |grad|
+        is sqrt(Ix^2 + Iy^2), and angle is arctan(|Iy| / |Ix|).
 
     Returns
     -------
-    array, shape (d, rows, columns)
+    array of shape (d, rows, columns)
+        The d features, in the order of `features`.
 
     Raises
     ------
     ValueError
-        For an unknown name, an image of another shape or without pixels, or NaN or infinity.
+        If a feature is unknown, or if the image has another shape, has no pixels, or contains NaN or infinity.
 
     Examples
     --------
@@ -133,20 +170,36 @@ def pixel_features(image: Any, features: Features = "grey") -> FloatArray:
     <BLANKLINE>
            [[1.   , 1.414, 2.   ]]])
     """
-    chosen = feature_list(features)
+    selected = feature_list(features)
     pixels = check_image(image)
     planes = Planes(pixels)
-    result = np.empty((len(chosen), *pixels.shape[:2]))
-    for k, feature in enumerate(chosen):
+    result = np.empty((len(selected), *pixels.shape[:2]))
+    for k, feature in enumerate(selected):
         if isinstance(feature, str):
             result[k] = FEATURES[feature](planes)
         else:
-            result[k] = _own(feature, _name(feature, k), pixels)
+            result[k] = _evaluate(feature, _function_name(feature, k), pixels)
     return result
 
 
-def feature_list(features: Any) -> list[str | OwnFeature]:
-    """The features of a set, or those of a list, checked."""
+def feature_list(features: Any) -> list[Feature]:
+    """Return a list of features, or the list that a name of `FEATURE_SETS` stands for.
+
+    Parameters
+    ----------
+    features : str or list
+        See `pixel_features`.
+
+    Returns
+    -------
+    list of str and functions
+        The features.
+
+    Raises
+    ------
+    ValueError
+        If a feature is unknown or the list is empty.
+    """
     if isinstance(features, str):
         if features not in FEATURE_SETS:
             hint = f"; for the single feature write [{features!r}]" if features in FEATURES else ""
@@ -161,18 +214,49 @@ def feature_list(features: Any) -> list[str | OwnFeature]:
 
 
 def feature_names(features: Features) -> list[str]:
-    """The names of a set or list of features; a function goes by its own name.
+    """Return the names of a set or list of features.
+
+    Parameters
+    ----------
+    features : str or list
+        See `pixel_features`.
+
+    Returns
+    -------
+    list of str
+        The names. A function is named by its ``__name__``; a lambda at position k is named "feature<k>".
+
+    Raises
+    ------
+    ValueError
+        If a feature is unknown or the list is empty.
 
     Examples
     --------
     >>> feature_names("grey")
     ['I', '|Ix|', '|Iy|', '|Ixx|', '|Iyy|']
     """
-    return [str(f) if isinstance(f, str) else _name(f, k) for k, f in enumerate(feature_list(features))]
+    return [str(f) if isinstance(f, str) else _function_name(f, k) for k, f in enumerate(feature_list(features))]
 
 
 def check_image(image: Any) -> FloatArray:
-    """A float64 array (rows, columns) or (rows, columns, 3) with finite entries; the user's own where it is one."""
+    """Return an image as a C-contiguous array of float64, without a copy if it is one already.
+
+    Parameters
+    ----------
+    image : array of shape (rows, columns) or (rows, columns, 3)
+        The image, of any real dtype.
+
+    Returns
+    -------
+    array of shape (rows, columns) or (rows, columns, 3)
+        The same values in float64.
+
+    Raises
+    ------
+    ValueError
+        If the image has another shape, has no pixels, is not numeric, or contains NaN or infinity.
+    """
     try:
         array = np.asarray(image)
     except ValueError as error:
@@ -180,7 +264,7 @@ def check_image(image: Any) -> FloatArray:
     if array.dtype.kind not in "biuf":
         raise ValueError(f"the image must be an array of numbers, got dtype {array.dtype}")
     if array.ndim not in (2, 3) or (array.ndim == 3 and array.shape[2] != 3):
-        remedy = {1: "; take image[..., 0]", 2: "; take image[..., 0]", 4: "; take image[..., :3]"}
+        remedy = {1: "; use image[..., 0]", 2: "; use image[..., 0]", 4: "; use image[..., :3]"}
         raise ValueError(
             f"the image must have shape (rows, columns) or (rows, columns, 3), got {array.shape}"
             f"{remedy.get(array.shape[2], '') if array.ndim == 3 else ''}"
@@ -194,8 +278,8 @@ def check_image(image: Any) -> FloatArray:
     return pixels
 
 
-def _own(feature: OwnFeature, name: str, pixels: FloatArray) -> FloatArray:
-    """The plane of a user's function, which gets a view that it cannot write to."""
+def _evaluate(feature: FeatureFunction, name: str, pixels: FloatArray) -> FloatArray:
+    """Call a user's function with a read-only view of the image, and check what it returns."""
     view = pixels.view()
     view.flags.writeable = False
     plane = np.asarray(feature(view))
@@ -213,8 +297,7 @@ def _filtered(plane: FloatArray, weights: tuple[float, ...], axis: int) -> Float
     return np.asarray(correlate1d(plane, weights, axis=axis, mode="nearest"))
 
 
-def _name(feature: OwnFeature, k: int) -> str:
-    """A function's own name; "<lambda>" and objects without one go by their place."""
+def _function_name(feature: FeatureFunction, k: int) -> str:
     name = getattr(feature, "__name__", "<lambda>")
     return f"feature{k}" if name == "<lambda>" else str(name)
 

@@ -1,4 +1,4 @@
-"""From sets of images, such as the views of an object, to one covariance matrix each."""
+"""Covariance matrices of sets of images, such as the views of an object."""
 
 from __future__ import annotations
 
@@ -8,25 +8,29 @@ from typing import Any, Self
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import BaseEstimator, TransformerMixin
 
 from covmetric._utils.validation import FloatArray, check_counts, is_number
+from covmetric.descriptors.base import Descriptor
 from covmetric.descriptors.features import pixel_features
 from covmetric.descriptors.reading import read_image
 
 
-class ImageSetCovariances(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """The covariance, over the images of a set, of their grey values at a small size.
+class ImageSetCovariances(Descriptor):
+    """Covariance matrices of the grey values of downsized images, over the images of each set.
 
     Parameters
     ----------
     size : (rows, columns), default=(20, 20)
-        Images are brought to this size; the matrices are n x n with n = rows columns.
+        Size to which the images are resized. The matrices have rows * columns rows.
     reg : float, default=1e-3
-        This share of the trace is added to the diagonal: sets have far fewer images than pixels, and their covariance
-        is singular.
+        Regularisation: reg times the trace is added to the diagonal. Sets have far fewer images than pixels, so their
+        covariance matrices would be singular otherwise.
     n_jobs : int or None, default=None
-        Processes that share the sets, with the same result.
+        Number of processes, as in joblib. The result does not depend on it.
+
+    See Also
+    --------
+    ImageCovariances : One covariance matrix per image.
 
     Examples
     --------
@@ -36,73 +40,109 @@ class ImageSetCovariances(TransformerMixin, BaseEstimator):  # type: ignore[misc
     (3, 16, 16)
     """
 
+    input_kind = "image sets"
+
     def __init__(self, size: tuple[int, int] = (20, 20), *, reg: float = 1e-3, n_jobs: int | None = None) -> None:
         self.size = size
         self.reg = reg
         self.n_jobs = n_jobs
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.requires_fit = False
-        return tags
+    @property
+    def matrix_size_(self) -> int:  # noqa: D102
+        return int(self.size[0] * self.size[1])
 
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
-        """Check the settings. Returns self."""
+        """Check the settings and that X is a list of sets of images, without reading any file.
+
+        Parameters
+        ----------
+        X : sequence of sets of images
+            See `transform`.
+        y : ignored
+            Not used; present for scikit-learn's API.
+
+        Returns
+        -------
+        self
+            The descriptor.
+
+        Raises
+        ------
+        ValueError
+            If a setting is invalid, or if X is empty or is not a list of sets of images.
+        """
         if not (isinstance(self.size, tuple | list) and len(self.size) == 2):
             raise ValueError(f"size must be (rows, columns), got {self.size!r}")
         check_counts(**{"size[0]": self.size[0], "size[1]": self.size[1]})
         if not (is_number(self.reg) and self.reg >= 0):
             raise ValueError(f"reg must be a number >= 0, got {self.reg!r}")
-        if isinstance(X, np.ndarray) and (X.ndim not in (4, 5) or (X.ndim == 4 and X.shape[3] == 3)):
-            raise ValueError(
-                f"X must hold sets of images, shape (l, images, rows, columns[, 3]); got {X.shape}, which may be one "
-                "set: write [X]"
-            )
-        if len(X) == 0:
-            raise ValueError("X is empty: at least one set of images is needed")
-        for i, images in enumerate(X):
-            if isinstance(images, str | os.PathLike):
-                raise ValueError(f"X[{i}] is {images!r}: each entry must be a set of images, a list of paths or arrays")
+        _check_sets(X)
         return self
 
     def transform(self, X: Any) -> FloatArray:
-        """The covariance matrices, shape (l, n, n).
+        """Compute the covariance matrix of each set of images.
 
         Parameters
         ----------
-        X : sequence of sets, each a sequence of two or more images: paths or arrays (rows, columns[, 3])
+        X : sequence of sets of images, or array of shape (l, images, rows, columns) or (l, images, rows, columns, 3)
+            A set is a sequence of at least two images, which are paths or arrays and may have different sizes.
+
+        Returns
+        -------
+        array of shape (l, n, n)
+            The covariance matrices, with n = rows * columns of `size`.
+
+        Raises
+        ------
+        ValueError
+            If a set has fewer than two images, or if an image cannot be read or contains NaN or infinity.
         """
         self.fit(X)
-        work = (delayed(_covariance)(images, i, tuple(self.size), self.reg) for i, images in enumerate(X))
+        work = (delayed(_set_covariance)(images, i, tuple(self.size), self.reg) for i, images in enumerate(X))
         return np.stack(Parallel(self.n_jobs)(work))
 
 
-def _covariance(images: Sequence[Any], index: int, size: tuple[int, int], reg: float) -> FloatArray:
+def _check_sets(X: Any) -> None:
+    """Raise ValueError if X is not a list of sets of images; the images are checked when they are read."""
+    if isinstance(X, str | os.PathLike) or not hasattr(X, "__len__"):
+        raise ValueError(f"X must be a list of sets of images, each a list of paths or arrays; got {X!r}")
+    if isinstance(X, np.ndarray) and (X.ndim not in (4, 5) or (X.ndim == 4 and X.shape[3] == 3)):
+        raise ValueError(
+            f"X must hold sets of images, shape (l, images, rows, columns[, 3]); got {X.shape}, which may be one "
+            "set: write [X]"
+        )
+    if len(X) == 0:
+        raise ValueError("X is empty: at least one set of images is needed")
+    for i, images in enumerate(X):
+        if isinstance(images, str | os.PathLike) or not hasattr(images, "__len__"):
+            raise ValueError(f"X[{i}] is {images!r}: each entry must be a set of images, a list of paths or arrays")
+
+
+def _set_covariance(images: Sequence[Any], index: int, size: tuple[int, int], reg: float) -> FloatArray:
     if len(images) < 2:
-        raise ValueError(f"X[{index}] has {len(images)} images: a covariance needs two at least")
-    small = []
+        raise ValueError(f"X[{index}] has {len(images)} image(s): a covariance needs at least two")
+    resized = []
     for j, image in enumerate(images):
         try:
-            small.append(_small(image, size).ravel())
+            resized.append(_resized_grey_values(image, size).ravel())
         except ValueError as error:
             raise ValueError(f"X[{index}], image {j}: {error}") from error
-    vectors = np.stack(small)
-    with np.errstate(over="ignore", invalid="ignore"):
+    vectors = np.stack(resized)
+    with np.errstate(over="ignore", invalid="ignore"):  # checked below
         matrix = np.cov(vectors.T).reshape(vectors.shape[1], vectors.shape[1])
     if not np.isfinite(matrix).all():
         raise ValueError(f"the covariance of X[{index}] overflows: rescale its images")
     return np.asarray(matrix + reg * np.trace(matrix) * np.eye(len(matrix)))
 
 
-def _small(image: Any, size: tuple[int, int]) -> FloatArray:
-    """The grey values at a small size, each a weighted mean of the pixels that it stands for."""
+def _resized_grey_values(image: Any, size: tuple[int, int]) -> FloatArray:
     from PIL import Image
 
     grey = pixel_features(read_image(image), ["I"])[0]
-    # Pillow resizes in single precision: without the mean, and at a spread of 1, little is lost.
+    # Pillow resizes in single precision. Subtracting the mean and dividing by the spread keeps the significant digits
+    # of images with a large offset, and avoids overflow and underflow.
     mean = float(grey.mean())
     spread = float(np.abs(grey - mean).max()) or 1.0
     scaled = Image.fromarray(((grey - mean) / spread).astype(np.float32))
-    small = scaled.resize((size[1], size[0]), Image.Resampling.BILINEAR)
-    return mean + spread * np.asarray(small, dtype=np.float64)
+    resized = scaled.resize((size[1], size[0]), Image.Resampling.BILINEAR)
+    return mean + spread * np.asarray(resized, dtype=np.float64)

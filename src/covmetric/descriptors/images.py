@@ -1,4 +1,4 @@
-"""From images to covariance matrices of pixel features: the estimator."""
+"""Covariance matrices of pixel features over images or regions of images."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Bunch
 from tqdm import tqdm
 
@@ -17,40 +16,52 @@ from covmetric._utils.threads import limited_threads
 from covmetric._utils.tuning import IMAGES_PER_JOB
 from covmetric._utils.validation import FloatArray, IntArray
 from covmetric._utils.warning import warn
-from covmetric.descriptors.features import Features, OwnFeature, feature_list, feature_names, pixel_features
+from covmetric.descriptors.base import Descriptor
+from covmetric.descriptors.features import Feature, Features, feature_list, feature_names, pixel_features
 from covmetric.descriptors.integral import box_covariances
 from covmetric.descriptors.reading import UnreadableImage, read_image, read_image_and_mask
 from covmetric.descriptors.regions import Regions, get_regions
 
-# The largest block, but for its header, that teaches glibc's malloc to keep freed blocks up to its size.
-_KEPT_BYTES = 31 * 2**20
+#: Bytes of a block that is allocated and freed before a batch of images. glibc's malloc returns large freed blocks to
+#: the system, but once a block of up to 32 MiB (DEFAULT_MMAP_THRESHOLD_MAX, header included) was freed, it keeps blocks
+#: of that size, so that an image reuses the memory of the one before. ``python -m benchmarks.descriptors`` measures the
+#: effect: 1.7 times as many ETH-80 images per second in one job.
+MALLOC_KEPT_BYTES = 31 * 2**20
 
 
-class ImageCovariances(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """The covariance matrices of pixel features over images, or over regions of them [1]_.
+class ImageCovariances(Descriptor):
+    """Covariance matrices of pixel features over images or regions of images [1]_.
 
     Parameters
     ----------
     features : str or list, default="grey"
-        "grey" is I, |Ix|, |Iy|, |Ixx|, |Iyy|; "colour" is x, y, R, G, B and the same derivatives; or a list of names
-        and functions, see `pixel_features`.
+        The features of a pixel. "grey" stands for I, |Ix|, |Iy|, |Ixx|, |Iyy|, and "colour" for x, y, R, G, B and the
+        same four derivatives. A list may contain names of features and functions; see `pixel_features`.
     regions : str or Regions, default="whole"
-        `transform` takes the whole image; `describe` also `RandomPatches(count, size, random_state)`,
-        `GridPatches(size, stride)` and `Boxes(boxes)`, or "random" and "grid" for their defaults.
-    mask : None, "alpha", array of bool (rows, columns), or list of such arrays, default=None
-        Which pixels count: all; those at least half opaque; or those of one mask for all images, or of one for each.
-        The derivatives next to its edge see pixels outside.
-    errors : "raise" or "skip", default="raise"
-        What to do with an image that cannot be read or described. "skip" leaves it out, with one warning.
+        The regions of an image. `transform` needs exactly one region per image, such as "whole". `describe` also takes
+        ``RandomPatches(count, size, random_state)``, ``GridPatches(size, stride)`` and ``Boxes(boxes)``; "random" and
+        "grid" select the first two with their default settings.
+    mask : None, "alpha", array of bool of shape (rows, columns) or list of such arrays, default=None
+        The pixels that count: all of them (None), those that are at least half opaque ("alpha"), or those where the
+        array is true. A list has one array, or None, per image. Derivatives next to the edge of the mask depend on
+        pixels outside of it.
+    errors : {"raise", "skip"}, default="raise"
+        Whether an image that cannot be read or described raises an error or is left out. A single warning reports all
+        images that were left out.
     n_jobs : int or None, default=None
-        Jobs that share the images, to the same bits: processes for files, threads for arrays.
+        Number of parallel jobs, as in joblib: processes for files, threads for arrays. The result does not depend on
+        it.
     verbose : int, default=0
-        Whether to show progress.
+        Whether to show a progress bar.
 
     Attributes
     ----------
     feature_names_ : list of str
-        The features, in the order of rows and columns of the matrices.
+        Names of the features, in the order of the rows and columns of the matrices.
+
+    See Also
+    --------
+    ImageSetCovariances : One covariance matrix per set of images.
 
     References
     ----------
@@ -68,6 +79,8 @@ class ImageCovariances(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     >>> patches.X.shape, patches.boxes.shape, patches.image
     ((18, 3, 3), (18, 4), array([0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2]))
     """
+
+    input_kind = "images"
 
     def __init__(
         self,
@@ -88,97 +101,139 @@ class ImageCovariances(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
         tags.input_tags.three_d_array = True
         tags.input_tags.string = True
-        tags.requires_fit = False
         tags.no_validation = True
         return tags
 
+    @property
+    def matrix_size_(self) -> int:  # noqa: D102
+        return len(self.feature_names_)
+
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
-        """Check the settings, and that there is a list of images; none is read. Returns self."""
+        """Check the settings and that X is a list of images, without reading any file.
+
+        Parameters
+        ----------
+        X : list of images or array
+            See `transform`.
+        y : ignored
+            Not used; present for scikit-learn's API.
+
+        Returns
+        -------
+        self
+            The descriptor.
+
+        Raises
+        ------
+        ValueError
+            If a setting is invalid, or if X is empty or is not a list of images.
+        """
         self._jobs(X)
         self.feature_names_ = feature_names(self.features)
         return self
 
     def transform(self, X: Any) -> FloatArray:
-        """The covariance matrices of the images, shape (l, d, d).
+        """Compute the covariance matrix of each image.
 
         Parameters
         ----------
-        X : list of paths, of arrays or of PIL images, or array (l, rows, columns) or (l, rows, columns, 3)
-            They may have different sizes.
+        X : list of images, or array of shape (l, rows, columns) or (l, rows, columns, 3)
+            Images are paths, arrays or PIL images. They may have different sizes.
+
+        Returns
+        -------
+        array of shape (l, d, d)
+            The covariance matrices of the d features. With ``errors="skip"`` there may be fewer than l.
 
         Raises
         ------
         ValueError
-            Where an image has not exactly one region: `describe` is for that.
+            If an image does not have exactly one region (use `describe` instead), contains NaN or infinity, or is
+            not an image.
+        OSError
+            If a file does not exist or may not be read.
         """
-        matrices: FloatArray = self._describe(X, single=True).X
+        matrices: FloatArray = self._describe(X, single_region=True).X
         return matrices
 
     def describe(self, images: Any) -> Bunch:
-        """The covariance matrices of all regions of the images.
+        """Compute the covariance matrices of all regions of the images.
 
         Parameters
         ----------
-        images : list of paths, of arrays or of PIL images, or array (l, rows, columns) or (l, rows, columns, 3)
+        images : list of images, or array of shape (l, rows, columns) or (l, rows, columns, 3)
+            Images are paths, arrays or PIL images. They may have different sizes.
 
         Returns
         -------
         Bunch
-            X, the matrices, shape (P, d, d); image, the index (P,) of the image of each; boxes, shape (P, 4), rows
-            [top, left, height, width]; skipped, a list of (index, reason) of the images that were left out.
-        """
-        return self._describe(images, single=False)
+            With the fields
 
-    def _describe(self, images: Any, single: bool) -> Bunch:
-        jobs, chosen = self._jobs(images)
-        done: list[_Described] = []
+            - ``X``, array of shape (P, d, d): the covariance matrices of the d features over P regions;
+            - ``image``, array of int of shape (P,): the index of the image that each region belongs to;
+            - ``boxes``, array of int of shape (P, 4): the regions, as rows [top, left, height, width];
+            - ``skipped``, list of (index, reason): the images that were left out.
+
+        Raises
+        ------
+        ValueError
+            If a setting is invalid, or if an image contains NaN or infinity, is smaller than a region, or is not an
+            image.
+        OSError
+            If a file does not exist or may not be read.
+        """
+        return self._describe(images, single_region=False)
+
+    def _describe(self, images: Any, single_region: bool) -> Bunch:
+        jobs, features = self._jobs(images)
+        described: list[_Described] = []
         failures: list[_Failure] = []
-        for outcome in self._outcomes(jobs, chosen, single, failures):
+        for outcome in self._outcomes(jobs, features, single_region, failures):
             if isinstance(outcome, _Described):
-                done.append(outcome)
+                described.append(outcome)
             else:
                 failures.append(outcome)
-        if failures and (self.errors == "raise" or not done):
+        if failures and (self.errors == "raise" or not described):
             raise failures[0].error
         if failures:
-            fewer = "; the result has fewer matrices than there are images" if single else ""
+            fewer = "; the result has fewer matrices than there are images" if single_region else ""
             warn(f"left out {len(failures)} of {len(jobs)} images, the first because {failures[0].error}{fewer}")
-        d = len(chosen)
+        d = len(features)
         return Bunch(
-            X=np.concatenate([one.covariances for one in done] or [np.empty((0, d, d))]),
-            image=np.repeat([one.index for one in done], [len(one.boxes) for one in done]).astype(np.int64),
-            boxes=np.concatenate([one.boxes for one in done] or [np.empty((0, 4), dtype=np.int64)]),
+            X=np.concatenate([one.covariances for one in described] or [np.empty((0, d, d))]),
+            image=np.repeat([one.index for one in described], [len(one.boxes) for one in described]).astype(np.int64),
+            boxes=np.concatenate([one.boxes for one in described] or [np.empty((0, 4), dtype=np.int64)]),
             skipped=[(failure.index, str(failure.error)) for failure in failures],
         )
 
-    def _jobs(self, images: Any) -> tuple[list[_Job], list[str | OwnFeature]]:
-        """A job for each image, and the features, checked."""
-        sources, chosen = _listed(images), feature_list(self.features)
+    def _jobs(self, images: Any) -> tuple[list[_Job], list[Feature]]:
+        """Return one job per image, and the features; check all settings."""
+        sources, features = _as_list(images), feature_list(self.features)
         if self.errors not in ("raise", "skip"):
             raise ValueError(f"errors must be 'raise' or 'skip', got {self.errors!r}")
-        regions, masks = get_regions(self.regions).for_images(len(sources)), _masks(self.mask, len(sources))
+        regions = get_regions(self.regions).for_images(len(sources))
+        masks = _one_mask_per_image(self.mask, len(sources))
         parts = zip(range(len(sources)), sources, masks, regions, strict=True)
-        return [_Job(*part) for part in parts], chosen
+        return [_Job(*part) for part in parts], features
 
     def _outcomes(
-        self, jobs: list[_Job], features: list[str | OwnFeature], single: bool, failures: list[_Failure]
+        self, jobs: list[_Job], features: list[Feature], single_region: bool, failures: list[_Failure]
     ) -> Iterator[_Described | _Failure]:
-        """One outcome for each image, in order, as the batches get done; no new batch after a failure that is raised.
+        """Yield one outcome per image, in order; start no new batch after a failure that will be raised.
 
-        To leave the loop at once would be simpler, but joblib warns of jobs that nobody waits for.
+        Leaving the loop at once would be simpler, but joblib warns about jobs that nobody waits for.
         """
 
         def batches() -> Iterator[Any]:
             for start in range(0, len(jobs), IMAGES_PER_JOB):
                 if failures and self.errors == "raise":
                     return
-                yield delayed(_describe_batch)(jobs[start : start + IMAGES_PER_JOB], features, single)
+                yield delayed(_describe_batch)(jobs[start : start + IMAGES_PER_JOB], features, single_region)
 
-        # Measured with two jobs: processes for files (1.5 to 1.8 times as fast as one, threads 0.9 to 1.4), threads for
-        # arrays, which then need not be copied (1.0 to 1.5 times, processes 0.7 to 1.2).
+        # Measured with two jobs against one. Files: processes are 1.5 to 1.8 times as fast, threads 0.9 to 1.4 times.
+        # Arrays, which threads need not copy: processes are 0.7 to 1.2 times as fast, threads 1.0 to 1.5 times.
         prefer = "processes" if all(isinstance(job.source, str | os.PathLike) for job in jobs) else "threads"
         with limited_threads(1), tqdm(total=len(jobs), unit=" images", disable=not self.verbose) as bar:
             for batch in Parallel(self.n_jobs, prefer=prefer, return_as="generator")(batches()):
@@ -188,7 +243,7 @@ class ImageCovariances(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 @dataclass(frozen=True)
 class _Job:
-    """An image, and what is special about it."""
+    """An image, its mask and its regions."""
 
     index: int
     source: Any
@@ -198,6 +253,8 @@ class _Job:
 
 @dataclass(frozen=True)
 class _Described:
+    """The regions of an image and their covariance matrices."""
+
     index: int
     covariances: FloatArray
     boxes: IntArray
@@ -205,21 +262,21 @@ class _Described:
 
 @dataclass(frozen=True)
 class _Failure:
+    """The reason why an image could not be described."""
+
     index: int
     error: Exception
 
 
-def _describe_batch(jobs: list[_Job], features: list[str | OwnFeature], single: bool) -> list[_Described | _Failure]:
-    # Once such a block was freed, glibc uses the memory of an image again for the next, instead of fetching 540 pages
-    # anew: 650 to 700 images of ETH-80 a second instead of 330 to 400. Not measured with other allocators.
-    np.empty(_KEPT_BYTES, dtype=np.uint8)
-    # One thread for BLAS, in a process of its own too: the bits of a product depend on how many there are.
+def _describe_batch(jobs: list[_Job], features: list[Feature], single_region: bool) -> list[_Described | _Failure]:
+    np.empty(MALLOC_KEPT_BYTES, dtype=np.uint8)  # freed at once, see above
+    # The last bits of a matrix product depend on the number of BLAS threads, which a worker process sets for itself.
     with limited_threads(1):
-        return [_describe_one(job, features, single) for job in jobs]
+        return [_describe_image(job, features, single_region) for job in jobs]
 
 
-def _describe_one(job: _Job, features: list[str | OwnFeature], single: bool) -> _Described | _Failure:
-    """The regions of one image; what is wrong with it is handed back, and with the settings raised."""
+def _describe_image(job: _Job, features: list[Feature], single_region: bool) -> _Described | _Failure:
+    """Describe the regions of an image; return its errors, but raise those of the settings."""
     try:
         if isinstance(job.mask, str):
             pixels, mask = read_image_and_mask(job.source)
@@ -227,59 +284,59 @@ def _describe_one(job: _Job, features: list[str | OwnFeature], single: bool) -> 
             pixels, mask = read_image(job.source), job.mask
         boxes = job.regions.select((pixels.shape[0], pixels.shape[1]), job.index)
     except (ValueError, OSError) as error:
-        return _Failure(job.index, _named(error, job))
-    if single and len(boxes) != 1:
+        return _Failure(job.index, _with_image_name(error, job))
+    if single_region and len(boxes) != 1:
         raise ValueError(
-            f"transform needs one region of each image, and images[{job.index}] has {len(boxes)} with "
-            f"{type(job.regions).__name__}: call describe, which says which image each matrix belongs to"
+            f"transform needs one region per image, but images[{job.index}] has {len(boxes)} with "
+            f"{type(job.regions).__name__}: call describe, which returns the image of each matrix"
         )
     try:
         return _Described(job.index, box_covariances(pixel_features(pixels, features), boxes, mask), boxes)
     except ValueError as error:
-        return _Failure(job.index, _named(error, job))
+        return _Failure(job.index, _with_image_name(error, job))
 
 
-def _named(error: Exception, job: _Job) -> Exception:
-    """The error, with the image that it is about."""
+def _with_image_name(error: Exception, job: _Job) -> Exception:
+    """Return the same error with the name of the image in its message."""
+    if isinstance(error, OSError):  # its message contains the path already
+        return error
     path = repr(os.fspath(job.source)) if isinstance(job.source, str | os.PathLike) else ""
     name = f"images[{job.index}] ({path})" if path and path not in str(error) else f"images[{job.index}]"
-    if isinstance(error, OSError):  # has the path, and its number
-        return error
-    kind = UnreadableImage if isinstance(error, UnreadableImage) else ValueError
-    named = kind(f"{name}: {error}")
-    named.__cause__ = error
-    return named
+    error_type = UnreadableImage if isinstance(error, UnreadableImage) else ValueError
+    renamed = error_type(f"{name}: {error}")
+    renamed.__cause__ = error
+    return renamed
 
 
-def _listed(images: Any) -> list[Any]:
-    """The images as a list, which must not be a single one."""
+def _as_list(images: Any) -> list[Any]:
+    """Return the images as a list; refuse a single image."""
     if isinstance(images, str | bytes | os.PathLike) or not hasattr(images, "__iter__"):
-        raise ValueError(f"images must be a list of paths or arrays, got {images!r}; write [image] for a single one")
-    numbers = isinstance(images, np.ndarray) and images.dtype.kind in "biufc"
-    # (l, rows, 3) would be images of three columns: rather a single colour image.
-    if numbers and (images.ndim not in (3, 4) or (images.ndim == 3 and images.shape[2] == 3)):
+        raise ValueError(f"images must be a list of paths or arrays, got {images!r}; write [image] for a single image")
+    is_numeric = isinstance(images, np.ndarray) and images.dtype.kind in "biufc"
+    # An array of shape (rows, columns, 3) is more likely a colour image than a list of images with three columns.
+    if is_numeric and (images.ndim not in (3, 4) or (images.ndim == 3 and images.shape[2] == 3)):
         raise ValueError(
             f"images must have shape (l, rows, columns) or (l, rows, columns, 3), got {images.shape}; write "
-            "[image] for a single one"
+            "[image] for a single image"
         )
     listed = list(images)
     if not listed:
-        raise ValueError("images is empty: there is nothing to describe")
+        raise ValueError("images is empty: at least one image is needed")
     return listed
 
 
-def _masks(mask: Any, n_images: int) -> list[Any]:
-    """The mask of each image: None, "alpha" or an array."""
+def _one_mask_per_image(mask: Any, n_images: int) -> list[Any]:
+    """Return the mask of each image: None, "alpha" or an array."""
     if mask is None or (isinstance(mask, str) and mask == "alpha"):
         return [mask] * n_images
     if isinstance(mask, str) or not hasattr(mask, "__len__"):
-        raise ValueError(f"mask must be None, 'alpha', an array of truth values, or a list of them; got {mask!r}")
+        raise ValueError(f"mask must be None, 'alpha', a Boolean array, or a list of Boolean arrays; got {mask!r}")
     if isinstance(mask, np.ndarray) and mask.ndim == 2:
         return [mask] * n_images
     if len(mask) != n_images:
-        raise ValueError(f"mask has an entry for each of {len(mask)} images, but there are {n_images}")
-    for i, one in enumerate(mask):
-        if one is not None and np.ndim(one) != 2:
-            what = "an array of truth values, shape (rows, columns), or None"
-            raise ValueError(f"mask[{i}] must be {what}; got {one!r:.60}")
+        raise ValueError(f"mask must have one entry per image: it has {len(mask)}, and there are {n_images} images")
+    for i, entry in enumerate(mask):
+        if entry is not None and np.ndim(entry) != 2:
+            expected = "a Boolean array of shape (rows, columns) or None"
+            raise ValueError(f"mask[{i}] must be {expected}; got {entry!r:.60}")
     return list(mask)

@@ -1,4 +1,4 @@
-"""Images from files, by Pillow."""
+"""Reading images from files with Pillow."""
 
 from __future__ import annotations
 
@@ -13,41 +13,56 @@ import numpy.typing as npt
 from covmetric._utils.validation import FloatArray
 from covmetric.descriptors.features import check_image
 
-# What Pillow converts the modes to. Modes of 16 or 32 bits keep their values; those of 8 bits run from 0 to 255.
+# Pillow's modes by the way in which they are read: as grey values from 0 to 255, as values of 16 or 32 bits without any
+# conversion, and as RGB from 0 to 255.
 _GREY = {"1", "L", "LA", "La"}
 _DEEP = {"I", "F", "I;16", "I;16L", "I;16B", "I;16N"}
 _COLOUR = {"P", "PA", "RGB", "RGBA", "RGBa", "RGBX", "CMYK", "YCbCr", "HSV", "LAB"}
 
-# Alpha runs from 0 to 255; a pixel belongs to the object where it is at least half opaque.
-_OPAQUE = 128
+# Alpha runs from 0 to 255. A pixel belongs to the mask if it is at least half opaque.
+_HALF_OPAQUE = 128
 
 
 class UnreadableImage(ValueError):
-    """A file that is no image, or a broken one, or one beyond Pillow's limit of pixels."""
+    """A file that is not an image, is damaged, or exceeds Pillow's limit on the number of pixels.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.NamedTemporaryFile(suffix=".png") as file:
+    ...     try:
+    ...         read_image(file.name)
+    ...     except UnreadableImage as error:
+    ...         print(str(error).split(": ")[1])
+    the file is empty
+    """
 
 
 def read_image(source: Any) -> FloatArray:
-    """An image as an array of float64.
+    """Read an image as an array of float64.
 
     Parameters
     ----------
     source : path, PIL.Image.Image or array
-        A file of any format that Pillow reads: grey images, also those of 1, 16 or 32 bits, give their values in two
-        dimensions; palettes, CMYK, YCbCr, HSV and Lab are converted to RGB. Transparency is dropped, not blended;
-        see `read_image_and_mask`. Of animations and stacks the first frame is taken, and the orientation that EXIF may
-        note is not applied. Files need the package pillow: ``pip install "covmetric[images]"``.
+        The image. Files may have any format that Pillow reads, and need the package pillow
+        (``pip install "covmetric[images]"``). Grey images of 1, 8, 16 or 32 bits give two-dimensional arrays. Palettes,
+        CMYK, YCbCr, HSV and Lab are converted to RGB. Transparency is dropped without blending; see
+        `read_image_and_mask`. Only the first frame of animations and stacks is read. The EXIF orientation is ignored.
 
     Returns
     -------
-    array, shape (rows, columns) or (rows, columns, 3)
+    array of shape (rows, columns) or (rows, columns, 3)
+        Grey values, or red, green and blue.
 
     Raises
     ------
     UnreadableImage
-        A ValueError: the file is no image, broken, cut off, empty, or larger than Pillow's limit
-        (``PIL.Image.MAX_IMAGE_PIXELS``), which guards against decompression bombs and stays on.
+        If the file is not an image, is damaged or empty, or exceeds ``PIL.Image.MAX_IMAGE_PIXELS``, Pillow's protection
+        against decompression bombs. This is a subclass of ValueError.
+    ValueError
+        If the array is not an image or contains NaN or infinity.
     OSError
-        The file is not there, or may not be read.
+        If the file does not exist or may not be read.
 
     Examples
     --------
@@ -59,60 +74,90 @@ def read_image(source: Any) -> FloatArray:
 
 
 def read_image_and_mask(source: Any) -> tuple[FloatArray, npt.NDArray[np.bool_]]:
-    """As `read_image`, and where the image is at least half opaque, shape (rows, columns); all of it without alpha."""
+    """Read an image and the mask of its pixels that are at least half opaque.
+
+    Parameters
+    ----------
+    source : path, PIL.Image.Image or array
+        The image; see `read_image`.
+
+    Returns
+    -------
+    pixels : array of shape (rows, columns) or (rows, columns, 3)
+        Grey values, or red, green and blue.
+    mask : array of bool of shape (rows, columns)
+        Whether a pixel is at least half opaque; true everywhere if the image has no alpha channel.
+
+    Raises
+    ------
+    UnreadableImage
+        If the file is not an image, is damaged or empty, or exceeds ``PIL.Image.MAX_IMAGE_PIXELS``.
+    ValueError
+        If the array is not an image or contains NaN or infinity.
+    OSError
+        If the file does not exist or may not be read.
+
+    Examples
+    --------
+    >>> pixels, mask = read_image_and_mask([[0, 255], [255, 0]])
+    >>> mask
+    array([[ True,  True],
+           [ True,  True]])
+    """
     pixels, mask = _read(source, with_mask=True)
     return pixels, np.ones(pixels.shape[:2], dtype=bool) if mask is None else mask
 
 
 def _read(source: Any, with_mask: bool) -> tuple[FloatArray, npt.NDArray[np.bool_] | None]:
-    if _is_pillow(source):
+    if _is_pillow_image(source):
         return _converted(source, "this image", with_mask)
     if not isinstance(source, str | os.PathLike):
         return check_image(source), None
-    pillow = _pillow()
-    # Opened here, so that a missing file stays an OSError, and what Pillow says is about its content.
+    pillow = _import_pillow()
+    # A missing file raises OSError here. Any later error concerns the content of the file.
     with open(source, "rb") as file:
         try:
             with pillow.open(file) as image:
                 if image.mode not in _DEEP and any("16" in str(tile[3]) for tile in image.tile):
                     raise UnreadableImage(
                         f"cannot read {os.fspath(source)!r}: it has 16 bits per colour, of which Pillow keeps 8; read "
-                        "it by another library, and give the array"
+                        "it with another library and pass the array"
                     )
                 image.load()
                 return _converted(image, os.fspath(source), with_mask)
         except UnreadableImage:
             raise
-        except Exception as error:  # decoders raise OSError, SyntaxError, EOFError, struct.error, IndexError, ...
+        except Exception as error:  # Pillow's decoders raise OSError, SyntaxError, EOFError, struct.error, ...
             raise UnreadableImage(f"cannot read {os.fspath(source)!r}: {_reason(error, source)}") from error
 
 
 def _converted(image: Any, name: str, with_mask: bool) -> tuple[FloatArray, npt.NDArray[np.bool_] | None]:
-    """The values of a Pillow image, and its mask where it has transparency and one is asked for."""
+    """Return the values of a Pillow image, and its mask if it is requested and the image has transparency."""
     mode = image.mode
     if mode in _DEEP:
         return np.asarray(image, dtype=np.float64), None
     if mode not in _GREY | _COLOUR:
-        raise UnreadableImage(f"cannot read {name!r}: Pillow's mode {mode!r} is unknown here; convert it to 'RGB'")
-    if mode == "La":  # Pillow converts premultiplied grey to nothing but LA
+        raise UnreadableImage(
+            f"cannot read {name!r}: Pillow's mode {mode!r} is not supported; convert the image to 'RGB'"
+        )
+    if mode == "La":  # Pillow converts premultiplied grey to LA only
         image = image.convert("LA")
-    # By way of alpha, also where it is dropped: Pillow warns of palettes that lose theirs.
+    # The alpha channel is converted even if it is dropped later, because Pillow warns when a palette loses it.
     transparent = image.has_transparency_data
     target = ("LA" if transparent else "L") if mode in _GREY else ("RGBA" if transparent else "RGB")
     values = np.asarray(image if image.mode == target else image.convert(target))
-    mask = values[..., -1] >= _OPAQUE if transparent and with_mask else None
+    mask = values[..., -1] >= _HALF_OPAQUE if transparent and with_mask else None
     if transparent:
         values = values[..., 0] if mode in _GREY else values[..., :3]
     return np.ascontiguousarray(values, dtype=np.float64), mask
 
 
-def _is_pillow(source: Any) -> bool:
-    """Whether it is an image of Pillow, which then is loaded."""
-    module = sys.modules.get("PIL.Image")
+def _is_pillow_image(source: Any) -> bool:
+    module = sys.modules.get("PIL.Image")  # without importing Pillow, which has been imported if this is its image
     return module is not None and isinstance(source, module.Image)
 
 
-def _pillow() -> Any:
+def _import_pillow() -> Any:
     try:
         return import_module("PIL.Image")
     except ImportError as error:
@@ -120,8 +165,8 @@ def _pillow() -> Any:
 
 
 def _reason(error: Exception, source: Any) -> str:
-    """What Pillow says, in words where it says no more than that."""
+    """Return Pillow's message, or a clearer one if the format was not recognised."""
     if type(error).__name__ == "UnidentifiedImageError":
         size = os.stat(source).st_size
-        return "the file is empty" if size == 0 else f"none of the image formats that Pillow knows ({size} bytes)"
+        return "the file is empty" if size == 0 else f"Pillow does not recognise the format ({size} bytes)"
     return str(error) or type(error).__name__

@@ -1,4 +1,4 @@
-"""Regions of images, as boxes [top, left, height, width]. `REGIONS` lists the ways to choose them by name."""
+"""Regions of images, as boxes [top, left, height, width]. `REGIONS` lists the classes by name."""
 
 from __future__ import annotations
 
@@ -15,39 +15,107 @@ Shape = tuple[int, int]
 
 
 class Regions(ABC):
-    """Which regions of an image are described. A subclass writes `select`, and `for_images` where images differ."""
+    """Base class of the rules that select the regions of an image.
+
+    A subclass implements `select`. It overrides `for_images` if its settings need a check, or if the regions of two
+    images of the same size differ.
+
+    Examples
+    --------
+    >>> class LeftHalf(Regions):
+    ...     name = "left half"
+    ...
+    ...     def select(self, shape, index):
+    ...         return np.array([[0, 0, shape[0], shape[1] // 2]])
+    >>> LeftHalf().select((40, 60), 0)
+    array([[ 0,  0, 40, 30]])
+    """
 
     name: ClassVar[str]
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "of" in vars(cls) and "select" not in vars(cls):
+            warn(f"the method {cls.__name__}.of is deprecated: rename it to select", FutureWarning)
+            cls.select = vars(cls)["of"]  # type: ignore[method-assign]
+
     def for_images(self, n_images: int) -> list[Regions]:
-        """The regions of each of so many images, with the settings checked and all chance settled."""
+        """Check the settings and return the regions of each image.
+
+        Parameters
+        ----------
+        n_images : int
+            Number of images.
+
+        Returns
+        -------
+        list of Regions
+            One object per image, whose `select` is deterministic.
+
+        Raises
+        ------
+        ValueError
+            If a setting is invalid.
+        """
         return [self] * n_images
 
     @abstractmethod
     def select(self, shape: Shape, index: int) -> IntArray:
-        """The boxes (k, 4) of the image with this index and (rows, columns)."""
-
-    def of(self, shape: Shape, index: int) -> IntArray:
-        """Deprecated alias of `select`.
+        """Return the regions of one image.
 
         Parameters
         ----------
-        shape, index
-            As in `select`.
+        shape : (rows, columns)
+            Size of the image.
+        index : int
+            Index of the image.
 
         Returns
         -------
-        array of int, shape (k, 4)
+        array of int of shape (k, 4)
+            The regions, as rows [top, left, height, width].
+
+        Raises
+        ------
+        ValueError
+            If a region does not fit into the image.
+        """
+
+    def of(self, shape: Shape, index: int) -> IntArray:
+        """Return the regions of one image; deprecated in favour of `select`.
+
+        Parameters
+        ----------
+        shape : (rows, columns)
+            Size of the image.
+        index : int
+            Index of the image.
+
+        Returns
+        -------
+        array of int of shape (k, 4)
+            The regions, as rows [top, left, height, width].
         """
         warn("Regions.of is deprecated, use Regions.select", FutureWarning)
-        return self.select(shape, index)
+        # A subclass that defines `of` instead of `select` reaches this line by super().of(...): skip its own method.
+        for cls in type(self).__mro__:
+            if "select" in vars(cls) and vars(cls)["select"] is not vars(cls).get("of"):
+                break
+        boxes: IntArray = vars(cls)["select"](self, shape, index)
+        return boxes
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in vars(self).items())})"
 
 
 class Whole(Regions):
-    """The whole image, as one region."""
+    """The whole image as a single region.
+
+    Examples
+    --------
+    >>> Whole().select((40, 60), 0)
+    array([[ 0,  0, 40, 60]])
+    """
 
     name = "whole"
 
@@ -56,18 +124,19 @@ class Whole(Regions):
 
 
 class RandomPatches(Regions):
-    """Patches at random places, all equally likely; they may overlap.
+    """Patches at uniformly random positions, which may overlap.
 
-    Each image draws from a generator of its own, made of the seed and the image's index, so that the patches of an
-    image do not depend on the others, nor on jobs or batches.
+    Each image has its own random generator, seeded by `random_state` and the index of the image. The patches of an
+    image therefore depend neither on the other images nor on the number of jobs.
 
     Parameters
     ----------
     count : int, default=50
-        Patches of each image.
-    size : int or (int, int), default=128
-        Height and width.
+        Number of patches per image.
+    size : int or (height, width), default=128
+        Size of a patch, in pixels.
     random_state : None, int, Generator or RandomState, default=None
+        Seed of the positions. With None, each call of `for_images` draws new positions.
 
     Examples
     --------
@@ -93,22 +162,22 @@ class RandomPatches(Regions):
         return [RandomPatches(self.count, self.size, int(seed))] * n_images
 
     def select(self, shape: Shape, index: int) -> IntArray:  # noqa: D102
-        height, width = _fitting(self.size, shape)
+        height, width = _patch_size(self.size, shape)
         rng = np.random.default_rng(np.random.SeedSequence(self.random_state, spawn_key=(index,)))
         tops = rng.integers(shape[0] - height + 1, size=self.count)
         lefts = rng.integers(shape[1] - width + 1, size=self.count)
-        return _patches(tops, lefts, height, width)
+        return _as_boxes(tops, lefts, height, width)
 
 
 class GridPatches(Regions):
-    """Patches on a grid from the upper left corner, row by row: all that fit.
+    """All patches that fit on a regular grid, which starts at the upper left corner and runs row by row.
 
     Parameters
     ----------
-    size : int or (int, int), default=32
-        Height and width.
-    stride : int, (int, int) or None, default=None
-        Steps down and to the right. None: the size, so that patches touch.
+    size : int or (height, width), default=32
+        Size of a patch, in pixels.
+    stride : int, (down, right) or None, default=None
+        Distance between the corners of adjacent patches. None stands for `size`, so that the patches touch.
 
     Examples
     --------
@@ -129,20 +198,20 @@ class GridPatches(Regions):
         return [self] * n_images
 
     def select(self, shape: Shape, index: int) -> IntArray:  # noqa: ARG002, D102
-        height, width = _fitting(self.size, shape)
+        height, width = _patch_size(self.size, shape)
         down, right = _pair("stride", self.size if self.stride is None else self.stride)
         tops, lefts = np.arange(0, shape[0] - height + 1, down), np.arange(0, shape[1] - width + 1, right)
-        return _patches(np.repeat(tops, len(lefts)), np.tile(lefts, len(tops)), height, width)
+        return _as_boxes(np.repeat(tops, len(lefts)), np.tile(lefts, len(tops)), height, width)
 
 
 class Boxes(Regions):
-    """Given boxes.
+    """Boxes that the user provides.
 
     Parameters
     ----------
-    boxes : array of int, shape (k, 4), or list of such arrays
-        Rows [top, left, height, width]: the same for all images; or one array for each image, also as an array
-        (l, k, 4). The arrays of a list may have different lengths, zero included.
+    boxes : array of int of shape (k, 4) or (l, k, 4), or list of l arrays of int of shape (k_i, 4)
+        The boxes, as rows [top, left, height, width]: one array for all images, or one array per image, which may be
+        empty.
 
     Examples
     --------
@@ -157,11 +226,13 @@ class Boxes(Regions):
 
     def for_images(self, n_images: int) -> list[Regions]:  # noqa: D102
         if not hasattr(self.boxes, "__len__"):
-            raise ValueError(f"boxes must be an array (k, 4), or a list of such arrays; got {self.boxes!r}")
+            raise ValueError(f"boxes must be an array of shape (k, 4) or a list of such arrays; got {self.boxes!r}")
         if _is_table(self.boxes):
             return [self] * n_images
         if len(self.boxes) != n_images:
-            raise ValueError(f"boxes has an entry for each of {len(self.boxes)} images, but there are {n_images}")
+            raise ValueError(
+                f"boxes must have one entry per image: it has {len(self.boxes)}, and there are {n_images} images"
+            )
         return [Boxes(boxes) for boxes in self.boxes]
 
     def select(self, shape: Shape, index: int) -> IntArray:  # noqa: ARG002, D102
@@ -177,7 +248,24 @@ REGIONS: dict[str, type[Regions]] = {
 
 
 def get_regions(regions: str | Regions, **settings: Any) -> Regions:
-    """The regions of that name, with these settings, or the object itself.
+    """Return the regions with the given name, or the object itself.
+
+    Parameters
+    ----------
+    regions : {"whole", "random", "grid", "boxes"} or Regions
+        The name of a class of `REGIONS`, or an object.
+    **settings : Any
+        Arguments of the class, if a name is given.
+
+    Returns
+    -------
+    Regions
+        The object.
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown or the class does not take the settings.
 
     Examples
     --------
@@ -188,18 +276,36 @@ def get_regions(regions: str | Regions, **settings: Any) -> Regions:
 
 
 def check_boxes(boxes: Any, shape: Shape) -> IntArray:
-    """Boxes (k, 4) of integers, each with a pixel at least, inside an image of that shape."""
+    """Return boxes as an array of int64.
+
+    Parameters
+    ----------
+    boxes : array of int of shape (k, 4)
+        The boxes, as rows [top, left, height, width].
+    shape : (rows, columns)
+        Size of the image.
+
+    Returns
+    -------
+    array of int64 of shape (k, 4)
+        The boxes.
+
+    Raises
+    ------
+    ValueError
+        If the boxes have another shape or dtype, or if a box is empty or not inside the image.
+    """
     try:
         array = np.asarray(boxes)
     except ValueError as error:
-        raise ValueError(f"boxes must be an array of integers, shape (k, 4): {error}") from None
+        raise ValueError(f"boxes must be integers of shape (k, 4): {error}") from None
     if array.size == 0:
         return np.empty((0, 4), dtype=np.int64)
     if array.ndim != 2 or array.shape[1] != 4 or array.dtype.kind not in "iu":
         raise ValueError(f"boxes must be integers of shape (k, 4), got {array.dtype} of shape {array.shape}")
     checked = array.astype(np.int64)
     corner, size = checked[:, :2], checked[:, 2:]
-    # The sum might overflow; the difference of two numbers >= 0 does not.
+    # corner + size might overflow; the difference of two non-negative numbers cannot.
     bad = np.any((corner < 0) | (size < 1) | (size > np.array(shape) - corner), axis=1)
     if bad.any():
         k = first_index(bad)[0]
@@ -211,29 +317,29 @@ def check_boxes(boxes: Any, shape: Shape) -> IntArray:
 
 
 def _is_table(boxes: Any) -> bool:
-    """Whether boxes have the shape (k, 4), rather than being a list of tables."""
+    """Return whether boxes are a single array of shape (k, 4) rather than a list of arrays."""
     try:
         return np.ndim(boxes) == 2 and np.shape(boxes)[1] == 4
-    except ValueError:  # tables of different lengths
+    except ValueError:  # arrays of different lengths
         return False
 
 
 def _pair(name: str, value: Any) -> Shape:
-    """An integer >= 1, or two of them, as two."""
+    """Return two integers >= 1, given two or one for both."""
     pair = (value, value) if is_count(value) else value
     if not (isinstance(pair, tuple | list) and len(pair) == 2 and all(is_count(v) and v > 0 for v in pair)):
-        raise ValueError(f"{name} must be an integer >= 1, or two of them (height, width); got {value!r}")
+        raise ValueError(f"{name} must be an integer >= 1 or a pair (height, width) of such integers; got {value!r}")
     return int(pair[0]), int(pair[1])
 
 
-def _fitting(size: Any, shape: Shape) -> Shape:
-    """The size of a patch, which must not exceed that of the image."""
+def _patch_size(size: Any, shape: Shape) -> Shape:
+    """Return the height and width of a patch; raise ValueError if it does not fit into the image."""
     height, width = _pair("size", size)
     if height > shape[0] or width > shape[1]:
         raise ValueError(f"the image of {shape[0]} x {shape[1]} pixels is smaller than a patch of {height} x {width}")
     return height, width
 
 
-def _patches(tops: IntArray, lefts: IntArray, height: int, width: int) -> IntArray:
+def _as_boxes(tops: IntArray, lefts: IntArray, height: int, width: int) -> IntArray:
     sizes = np.broadcast_to(np.array([height, width]), (len(tops), 2))
     return np.concatenate([tops[:, None], lefts[:, None], sizes], axis=1).astype(np.int64)

@@ -1,4 +1,4 @@
-"""From series, shape (channels, times), to covariance matrices; filter banks and sliding windows on the way."""
+"""Covariance matrices of series of shape (channels, times), filter banks and sliding windows."""
 
 from __future__ import annotations
 
@@ -12,32 +12,34 @@ from sklearn.utils import Bunch
 
 from covmetric._utils.tuning import SERIES_PER_JOB
 from covmetric._utils.validation import FloatArray, as_floats, check_counts, first_index, is_number
+from covmetric.descriptors.base import Descriptor
 
 
-class SeriesTransformer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """What takes series and has nothing to learn from them."""
+class SeriesCovariances(Descriptor):
+    """Covariance matrices of the channels of series, computed by pyRiemann's estimators.
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        tags.input_tags.two_d_array = False
-        tags.requires_fit = False
-        return tags
-
-
-class SeriesCovariances(SeriesTransformer):
-    """The covariance matrix of the channels of each series, by pyRiemann's estimators.
-
-    As ``pyriemann.estimation.Covariances``, but that the series may have different lengths, are checked, and are shrunk
-    by default: with few samples the plain estimate is singular, or nearly so.
+    The differences to ``pyriemann.estimation.Covariances`` are that the series may have different lengths, that they
+    are checked, and that the default estimator shrinks: with few samples, the empirical covariance matrix is singular
+    or nearly so.
 
     Parameters
     ----------
     estimator : str or callable, default="oas"
-        "oas", "lwf", "sch" (shrunk), "scm", "cov" (plain), "hub", "stu", "tyl", "mcd" (robust), "corr", or a function
-        of an array (channels, times); see ``pyriemann.geometry.covariance.covariances``.
+        "oas", "lwf" and "sch" shrink; "scm" and "cov" are empirical; "hub", "stu", "tyl" and "mcd" are robust; "corr"
+        is the correlation matrix. See ``pyriemann.geometry.covariance.covariances`` for all names. A function maps an
+        array of shape (channels, times) to a matrix of shape (channels, channels).
     n_jobs : int or None, default=None
-        Processes that share the series, with the same result.
+        Number of processes, as in joblib. The result does not depend on it.
+
+    Attributes
+    ----------
+    n_channels_ : int
+        Number of channels of the series that `fit` has seen.
+
+    See Also
+    --------
+    FilterBank : Band-pass filters, to be applied before.
+    sliding_windows : Windows of long series.
 
     Examples
     --------
@@ -47,40 +49,81 @@ class SeriesCovariances(SeriesTransformer):
     (2, 3, 3)
     """
 
+    input_kind = "series"
+
     def __init__(self, estimator: str | Callable[..., Any] = "oas", n_jobs: int | None = None) -> None:
         self.estimator = estimator
         self.n_jobs = n_jobs
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        return tags
+
+    @property
+    def matrix_size_(self) -> int:  # noqa: D102
+        return int(self.n_channels_)
+
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
-        """Check the series. Returns self."""
+        """Check the settings and the series.
+
+        Parameters
+        ----------
+        X : array of shape (l, channels, times), or list of l arrays of shape (channels, times_i)
+            The series.
+        y : ignored
+            Not used; present for scikit-learn's API.
+
+        Returns
+        -------
+        self
+            The descriptor.
+
+        Raises
+        ------
+        ValueError
+            If the estimator is unknown, or if X is empty, has another shape, or contains NaN or infinity.
+        """
         from pyriemann.geometry.covariance import cov_est_functions
 
         if not (callable(self.estimator) or self.estimator in cov_est_functions):
-            known = ", ".join(map(repr, cov_est_functions))
-            raise ValueError(f"estimator must be one of {known}, or a function; got {self.estimator!r}")
+            names = ", ".join(map(repr, cov_est_functions))
+            raise ValueError(f"estimator must be one of {names}, or a function; got {self.estimator!r}")
         self.n_channels_ = check_series(X)[0].shape[0]
         return self
 
     def transform(self, X: Any) -> FloatArray:
-        """The covariance matrices, shape (l, channels, channels).
+        """Compute the covariance matrix of each series.
 
         Parameters
         ----------
-        X : array, shape (l, channels, times), or list of arrays, shape (channels, times of its own)
+        X : array of shape (l, channels, times), or list of l arrays of shape (channels, times_i)
+            The series.
+
+        Returns
+        -------
+        array of shape (l, channels, channels)
+            The covariance matrices.
+
+        Raises
+        ------
+        ValueError
+            If X is empty, has another shape or another number of channels than in `fit`, or contains NaN or infinity,
+            or if the estimator returns anything but finite matrices of shape (channels, channels).
         """
         series = check_series(X, getattr(self, "n_channels_", None))
-        parts = [series[start : start + SERIES_PER_JOB] for start in range(0, len(series), SERIES_PER_JOB)]
-        done = Parallel(self.n_jobs)(delayed(_covariances)(part, self.estimator) for part in parts)
+        batches = [series[start : start + SERIES_PER_JOB] for start in range(0, len(series), SERIES_PER_JOB)]
+        results = Parallel(self.n_jobs)(delayed(_covariances)(batch, self.estimator) for batch in batches)
         n = series[0].shape[0]
-        if any(part.shape[1:] != (n, n) for part in done):
-            raise ValueError(f"estimator must return matrices of shape ({n}, {n}); it returned {done[0].shape[1:]}")
-        matrices = np.concatenate(done)
-        bad = ~np.isfinite(matrices).all(axis=(1, 2))
-        if bad.any():
-            (where,) = first_index(bad)
+        if any(result.shape[1:] != (n, n) for result in results):
+            raise ValueError(f"estimator must return matrices of shape ({n}, {n}); it returned {results[0].shape[1:]}")
+        matrices = np.concatenate(results)
+        not_finite = ~np.isfinite(matrices).all(axis=(1, 2))
+        if not_finite.any():
+            (where,) = first_index(not_finite)
             raise ValueError(
-                f"{self.estimator!r} of X[{where}] is not finite, with {series[where].shape[1]} samples; "
-                "use another estimator, or longer series"
+                f"estimator {self.estimator!r} returns NaN or infinity for X[{where}], which has "
+                f"{series[where].shape[1]} samples; use another estimator or longer series"
             )
         return matrices
 
@@ -93,19 +136,30 @@ def _covariances(series: list[FloatArray], estimator: Any) -> FloatArray:
     return np.concatenate([np.asarray(covariances(one[None], estimator), dtype=np.float64) for one in series])
 
 
-class FilterBank(SeriesTransformer):
-    """Each series once per band, stacked as further channels: (l, channels, times) to (l, bands channels, times).
+class FilterBank(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Band-pass filters whose outputs are stacked as channels.
 
-    The covariance of the result has the power in each band, and how the bands go together: the usual description of
-    steady-state visually evoked potentials, with bands around the frequencies of the flicker.
+    Series of shape (channels, times) become series of shape (bands * channels, times). Their covariance matrices
+    contain the power in each band and the covariances between bands. This is the usual description of steady-state
+    visually evoked potentials, with bands around the frequencies of the flicker.
 
     Parameters
     ----------
-    bands : sequence of (low, high), in Hz
+    bands : sequence of (low, high)
+        The bands, in Hz.
     sfreq : float
-        Samples per second.
+        Sampling frequency, in Hz.
     order : int, default=4
-        Of the Butterworth filter, which runs forwards and backwards.
+        Order of the Butterworth filters, which run forwards and backwards.
+
+    Attributes
+    ----------
+    n_channels_ : int
+        Number of channels of the series that `fit` has seen.
+
+    See Also
+    --------
+    SeriesCovariances : Covariance matrices of the filtered series.
 
     Examples
     --------
@@ -120,14 +174,55 @@ class FilterBank(SeriesTransformer):
         self.sfreq = sfreq
         self.order = order
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        tags.input_tags.two_d_array = False
+        tags.requires_fit = False
+        return tags
+
     def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
-        """Check the series and the bands. Returns self."""
+        """Check the settings and the series.
+
+        Parameters
+        ----------
+        X : array of shape (l, channels, times), or list of l arrays of shape (channels, times_i)
+            The series.
+        y : ignored
+            Not used; present for scikit-learn's API.
+
+        Returns
+        -------
+        self
+            The filter bank.
+
+        Raises
+        ------
+        ValueError
+            If a setting is invalid, or if X is empty, has another shape, or contains NaN or infinity.
+        """
         self.n_channels_ = check_series(X)[0].shape[0]
         self._filters()
         return self
 
     def transform(self, X: Any) -> FloatArray | list[FloatArray]:
-        """The filtered series: an array where X is one, a list of arrays where the lengths differ."""
+        """Filter each series with all bands.
+
+        Parameters
+        ----------
+        X : array of shape (l, channels, times), or list of l arrays of shape (channels, times_i)
+            The series.
+
+        Returns
+        -------
+        array of shape (l, bands * channels, times), or list of l arrays of shape (bands * channels, times_i)
+            The filtered series: an array if all series have the same length, and a list otherwise.
+
+        Raises
+        ------
+        ValueError
+            If a setting is invalid, or if a series is too short for the filter.
+        """
         from scipy.signal import sosfiltfilt
 
         filters = self._filters()
@@ -136,8 +231,8 @@ class FilterBank(SeriesTransformer):
         for i, one in enumerate(series):
             if one.shape[1] < needed:
                 raise ValueError(f"X[{i}] has {one.shape[1]} samples; a filter of order {self.order} needs {needed}")
-        done = [np.concatenate([sosfiltfilt(sos, one, axis=1) for sos in filters]) for one in series]
-        return np.stack(done) if len({one.shape for one in done}) == 1 else done
+        filtered = [np.concatenate([sosfiltfilt(sos, one, axis=1) for sos in filters]) for one in series]
+        return np.stack(filtered) if len({one.shape for one in filtered}) == 1 else filtered
 
     def _filters(self) -> list[FloatArray]:
         from scipy.signal import butter
@@ -147,29 +242,42 @@ class FilterBank(SeriesTransformer):
         check_counts(order=self.order)
         bands = list(self.bands) if hasattr(self.bands, "__iter__") else []
         if not bands or any(np.shape(band) != (2,) for band in bands):
-            raise ValueError(f"bands must be a list of one or more (low, high), got {self.bands!r}")
+            raise ValueError(f"bands must be a list of one or more pairs (low, high), got {self.bands!r}")
         for i, (low, high) in enumerate(bands):
             if not (is_number(low) and is_number(high) and 0 < low < high < self.sfreq / 2):
                 raise ValueError(
-                    f"bands[{i}] is ({low}, {high}): needs 0 < low < high < sfreq / 2 = {self.sfreq / 2:g}"
+                    f"bands[{i}] is ({low}, {high}): must satisfy 0 < low < high < sfreq / 2 = {self.sfreq / 2:g}"
                 )
         return [butter(self.order, band, "bandpass", fs=self.sfreq, output="sos") for band in self.bands]
 
 
 def sliding_windows(series: Any, length: int, step: int | None = None) -> Bunch:
-    """Windows of `length` samples, every `step` samples (None: side by side), of series of any lengths.
+    """Cut series into windows of equal length.
 
     Parameters
     ----------
-    series : array, shape (l, channels, times), or list of arrays, shape (channels, times of its own)
+    series : array of shape (l, channels, times), or list of l arrays of shape (channels, times_i)
+        The series.
     length : int
+        Number of samples of a window.
     step : int or None, default=None
+        Number of samples between the starts of successive windows. None stands for `length`, so that windows do not
+        overlap.
 
     Returns
     -------
     Bunch
-        ``X`` (windows, channels, length), a copy; ``series`` (windows,), the index of the series that each is from,
-        with which labels and groups follow: ``y[windows.series]``; ``start`` (windows,), the first sample.
+        With the fields
+
+        - ``X``, array of shape (windows, channels, length): a copy of the windows;
+        - ``series``, array of int of shape (windows,): the index of the series that each window belongs to, so that
+          ``y[windows.series]`` are the labels of the windows;
+        - ``start``, array of int of shape (windows,): the first sample of each window.
+
+    Raises
+    ------
+    ValueError
+        If `length` or `step` is not a positive integer, or if a series is shorter than a window.
 
     Examples
     --------
@@ -180,19 +288,38 @@ def sliding_windows(series: Any, length: int, step: int | None = None) -> Bunch:
     """
     check_counts(length=length, step=length if step is None else step)
     checked = check_series(series)
-    short = [i for i, one in enumerate(checked) if one.shape[1] < length]
-    if short:
-        raise ValueError(
-            f"series[{short[0]}] has {checked[short[0]].shape[1]} samples, fewer than a window of {length}"
-        )
+    for i, one in enumerate(checked):
+        if one.shape[1] < length:
+            raise ValueError(f"series[{i}] has {one.shape[1]} samples, fewer than a window of {length}")
     starts = [np.arange(0, one.shape[1] - length + 1, step or length) for one in checked]
-    windows = [one[:, start : start + length] for one, many in zip(checked, starts, strict=True) for start in many]
-    index = np.repeat(np.arange(len(checked)), [len(many) for many in starts])
+    windows = [
+        one[:, start : start + length] for one, its_starts in zip(checked, starts, strict=True) for start in its_starts
+    ]
+    index = np.repeat(np.arange(len(checked)), [len(its_starts) for its_starts in starts])
     return Bunch(X=np.stack(windows), series=index, start=np.concatenate(starts))
 
 
 def check_series(X: Any, channels: int | None = None) -> list[FloatArray]:
-    """Series as a list of float64 arrays (channels, times), with the same channels and finite entries."""
+    """Return series as a list of float64 arrays.
+
+    Parameters
+    ----------
+    X : array of shape (l, channels, times), or list of l arrays of shape (channels, times_i)
+        The series.
+    channels : int or None, default=None
+        The expected number of channels. None stands for that of the first series.
+
+    Returns
+    -------
+    list of l arrays of shape (channels, times_i)
+        Copies of the series.
+
+    Raises
+    ------
+    ValueError
+        If X is empty, if the shapes do not fit, if a series has fewer than two samples, or if an entry is NaN or
+        infinite.
+    """
     if isinstance(X, np.ndarray) and X.dtype != object:
         array = as_floats("X", X)
         if array.ndim != 3:
@@ -206,12 +333,12 @@ def check_series(X: Any, channels: int | None = None) -> list[FloatArray]:
         series = [as_floats(f"X[{i}]", one) for i, one in enumerate(X)]
     if not series:
         raise ValueError("X is empty: at least one series is needed")
-    wanted = series[0].shape[0] if channels is None and series[0].ndim else channels
+    expected = series[0].shape[0] if channels is None and series[0].ndim else channels
     for i, one in enumerate(series):
         if one.ndim != 2 or 0 in one.shape:
             raise ValueError(f"X[{i}] must have shape (channels, times), both >= 1; got {one.shape}")
-        if one.shape[0] != wanted:
-            raise ValueError(f"X[{i}] has {one.shape[0]} channels, the others {wanted}")
+        if one.shape[0] != expected:
+            raise ValueError(f"X[{i}] has {one.shape[0]} channels, but {expected} were expected")
         if one.shape[1] < 2:
-            raise ValueError(f"X[{i}] has one sample only: a covariance needs two at least")
+            raise ValueError(f"X[{i}] has only one sample: a covariance needs at least two")
     return series

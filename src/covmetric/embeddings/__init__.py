@@ -1,4 +1,4 @@
-"""Embeddings Phi of covariance matrices. One a file; `EMBEDDINGS` lists them by name."""
+"""Embeddings Phi of covariance matrices, one per file. `EMBEDDINGS` lists them by name."""
 
 from __future__ import annotations
 
@@ -35,7 +35,24 @@ for _cls in _SAVABLE:
 
 
 def get_embedding(phi: str | Embedding, **settings: Any) -> Embedding:
-    """The embedding of that name with these settings (`reg`, `p`), or the object itself.
+    """Return the embedding with the given name.
+
+    Parameters
+    ----------
+    phi : {'id', 'log', 'relog', 'veclog', 'sqrt', 'power', 'chol', 'vector'} or Embedding
+        A name from `EMBEDDINGS`, or an object, which is returned unchanged.
+    **settings : object
+        Arguments for the constructor of the named embedding, such as `reg` or `p`.
+
+    Returns
+    -------
+    Embedding
+        The embedding, not fitted unless it was given as a fitted object.
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown, if the embedding does not take the settings, or if settings are given with an object.
 
     Examples
     --------

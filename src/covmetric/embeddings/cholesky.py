@@ -1,15 +1,23 @@
-"""Phi(X) = chol X."""
+"""The Cholesky factor, Phi(X) = chol X."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from covmetric._utils.validation import FloatArray, Matrices
-from covmetric.embeddings.base import Embedding, as_complex
+from covmetric.embeddings.base import Embedding
+from covmetric.embeddings.matrices import as_complex
 
 
 class Cholesky(Embedding):
-    """The lower triangular Cholesky factor. Needs definite matrices: the factor of a singular one is not unique.
+    """The lower triangular Cholesky factor.
+
+    It requires definite matrices, because the factor of a singular matrix is not unique.
+
+    Parameters
+    ----------
+    reg : float, default=0.0
+        Adds `reg` times the mean eigenvalue of each matrix to its diagonal; see `Embedding`.
 
     Examples
     --------
@@ -23,7 +31,7 @@ class Cholesky(Embedding):
 
     @property
     def requires_definite(self) -> bool:
-        """True: the Cholesky factor of a singular matrix is not unique."""
+        """True, because the Cholesky factor of a singular matrix is not unique."""
         return True
 
     def _transform(self, X: Matrices, eps: float) -> Matrices:

@@ -1,4 +1,4 @@
-"""What embeddings share that return a symmetric matrix as one column: its half vector."""
+"""The base class of embeddings whose value is the half vector of a symmetric matrix."""
 
 from __future__ import annotations
 
@@ -12,15 +12,20 @@ from covmetric.embeddings.base import Embedding
 
 
 class HalfVectorEmbedding(Embedding):
-    """An embedding whose value is a symmetric matrix as a vector of p = n(n+1)/2 entries, shape (..., p, 1).
+    """An embedding whose value is a symmetric matrix as a half vector of p = n(n+1)/2 entries, shape (..., p, 1).
 
-    Off-diagonal entries are multiplied by sqrt(2), which keeps inner products. Hermitian matrices have n^2 entries: the
-    imaginary parts come after the real ones. W weighs every entry against every other.
+    The off-diagonal entries are multiplied by sqrt(2), which preserves inner products. Hermitian matrices have n^2
+    entries, the real parts first. W has size p x p and weighs every pair of entries.
+
+    Parameters
+    ----------
+    reg : float, default=0.0
+        Adds `reg` times the mean eigenvalue of each matrix to its diagonal; see `Embedding`.
     """
 
     @property
     def copies_(self) -> int:
-        """1: the entries of a Hermitian matrix are listed once."""
+        """Always 1, because the half vector contains each number of a Hermitian matrix once."""
         return 1
 
     @property
@@ -30,27 +35,29 @@ class HalfVectorEmbedding(Embedding):
         return (n * n if self.complex_ else n * (n + 1) // 2), 1
 
     def row_channels(self) -> IntArray:
-        """Return the two channels of each entry.
+        """Return the two channels of each entry of the half vector.
 
         Returns
         -------
         array of int, shape (p, 2)
+            The row and the column of the entry.
         """
         n = self.shape_in_[0]
         entries = np.stack(np.tril_indices(n), axis=1)
         return np.concatenate([entries, np.stack(np.tril_indices(n, -1), axis=1)]) if self.complex_ else entries
 
     def row_names(self, names: Sequence[str] | None = None) -> list[str]:
-        """Return the names of the two channels of each entry, joined by a colon.
+        """Return the names of the entries of the half vector.
 
         Parameters
         ----------
         names : sequence of str or None, default=None
-            Names of the channels; None: x0, x1, ...
+            The names of the channels. None selects x0, x1, ...
 
         Returns
         -------
         list of str
+            The names of the two channels of each entry, joined by a colon.
         """
         labels, n_real = self.channel_names(names), half_vectors_of(self.shape_in_[0]).size
         return [
@@ -60,16 +67,17 @@ class HalfVectorEmbedding(Embedding):
 
 
 def pack(matrices: Matrices) -> FloatArray:
-    """Return symmetric or Hermitian matrices as columns.
+    """Return the half vectors of symmetric or Hermitian matrices, as columns.
 
     Parameters
     ----------
     matrices : array of shape (..., n, n)
-        Symmetric or Hermitian.
+        Symmetric or Hermitian matrices.
 
     Returns
     -------
     array of shape (..., p, 1)
+        The half vectors; for Hermitian matrices, followed by the imaginary parts below the diagonal, times sqrt(2).
     """
     half = half_vectors_of(matrices.shape[-1])
     packed = half.pack(matrices.real)
@@ -80,18 +88,19 @@ def pack(matrices: Matrices) -> FloatArray:
 
 
 def unpack(columns: FloatArray, n: int) -> Matrices:
-    """Return the matrices that `pack` turns into these columns.
+    """Return the matrices whose half vectors are given; the inverse of `pack`.
 
     Parameters
     ----------
     columns : array of shape (..., p, 1)
-        With n(n+1)/2 entries for symmetric matrices, n^2 for Hermitian ones.
+        Columns with n(n+1)/2 entries for symmetric matrices, n^2 for Hermitian ones.
     n : int
         The size of the matrices.
 
     Returns
     -------
     array of shape (..., n, n)
+        Symmetric or Hermitian matrices.
     """
     half = half_vectors_of(n)
     matrices: Matrices = half.unpack(columns[..., : half.size, 0])

@@ -1,13 +1,21 @@
-"""Phi(X) = X."""
+"""The identity, Phi(X) = X."""
 
 from __future__ import annotations
 
 from covmetric._utils.validation import FloatArray, Matrices, symmetric
-from covmetric.embeddings.base import Embedding, as_complex
+from covmetric.embeddings.base import Embedding
+from covmetric.embeddings.matrices import as_complex
 
 
 class Identity(Embedding):
-    """The matrix itself: D with W = I is the squared Frobenius distance. Takes singular matrices.
+    """The matrix itself.
+
+    With W = I, D is the squared Frobenius distance. Singular matrices are accepted.
+
+    Parameters
+    ----------
+    reg : float, default=0.0
+        Adds `reg` times the mean eigenvalue of each matrix to its diagonal; see `Embedding`.
 
     Examples
     --------

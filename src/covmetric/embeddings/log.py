@@ -1,18 +1,25 @@
-"""Phi(X) = log X."""
+"""The matrix logarithm, Phi(X) = log X."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from covmetric._utils.validation import FloatArray, Matrices, symmetric
-from covmetric.embeddings.base import Embedding, as_complex, from_spectrum
+from covmetric.embeddings.base import Embedding
+from covmetric.embeddings.matrices import as_complex, from_spectrum
 
 
 class Log(Embedding):
-    """The principal matrix logarithm: D with W = I is the squared log-Euclidean distance. Needs definite matrices.
+    """The principal matrix logarithm.
 
-    One eigendecomposition serves the value and the check that the matrix is not numerically singular, which
-    ``pyriemann.geometry.base.logm`` leaves out; the tests compare the two.
+    With W = I, D is the squared log-Euclidean distance. The logarithm requires definite matrices. Unlike
+    ``pyriemann.geometry.base.logm``, which returns the same values, it raises an error for numerically singular ones;
+    both need a single eigendecomposition.
+
+    Parameters
+    ----------
+    reg : float, default=0.0
+        Adds `reg` times the mean eigenvalue of each matrix to its diagonal; see `Embedding`.
 
     Examples
     --------
@@ -26,7 +33,7 @@ class Log(Embedding):
 
     @property
     def requires_definite(self) -> bool:
-        """True: a singular matrix has no logarithm."""
+        """True, because a singular matrix has no logarithm."""
         return True
 
     def _transform(self, X: Matrices, eps: float) -> Matrices:

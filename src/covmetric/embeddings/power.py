@@ -1,22 +1,25 @@
-"""Phi(X) = X^p, and the square root."""
+"""The matrix power, Phi(X) = X^p, and the square root."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from covmetric._utils.validation import FloatArray, Matrices, is_number, symmetric
-from covmetric.embeddings.base import Embedding, as_complex, from_spectrum
+from covmetric.embeddings.base import Embedding
+from covmetric.embeddings.matrices import as_complex, from_spectrum
 
 
 class Power(Embedding):
-    """The matrix power: D with W = I is the squared power-Euclidean distance, up to its factor 1/p^2.
+    """The matrix power.
+
+    With W = I, D is the squared power-Euclidean distance, without its factor 1/p^2.
 
     Parameters
     ----------
     p : float, default=0.5
-        The exponent, not 0. Singular matrices need p > 0.
+        The exponent, which must not be 0. Singular matrices are accepted if p > 0.
     reg : float, default=0.0
-        See `Embedding`.
+        Adds `reg` times the mean eigenvalue of each matrix to its diagonal; see `Embedding`.
 
     Examples
     --------
@@ -45,7 +48,7 @@ class Power(Embedding):
         if p < 0.0:
             self._require_definite(X, eigenvalues, eps)
         else:
-            # Rounding leaves the zero eigenvalues of a singular matrix a little below zero.
+            # Rounding may turn the zero eigenvalues of a singular matrix slightly negative.
             n = X.shape[-1]
             bad = eigenvalues[..., 0] < -10.0 * n * eps * np.abs(eigenvalues).max(axis=-1)
             if bad.any():
@@ -66,7 +69,12 @@ class Power(Embedding):
 
 
 class SquareRoot(Power):
-    """The principal square root, the power 1/2. Takes singular matrices.
+    """The principal square root, which is the power 1/2. Singular matrices are accepted.
+
+    Parameters
+    ----------
+    reg : float, default=0.0
+        Adds `reg` times the mean eigenvalue of each matrix to its diagonal; see `Embedding`.
 
     Examples
     --------

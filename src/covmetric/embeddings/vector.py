@@ -1,4 +1,4 @@
-"""Plain vectors as n x 1 matrices: the learner is then ITML."""
+"""Vectors as d x 1 matrices, for which the learner is ITML."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from covmetric.embeddings.base import Embedding
 
 
 class Vector(Embedding):
-    """Vectors (..., d) as matrices (..., d, 1), so that D is a squared Mahalanobis distance.
+    """Vectors (..., d) as matrices (..., d, 1).
+
+    D is then a squared Mahalanobis distance, and the learner is ITML.
 
     Examples
     --------
@@ -39,14 +41,15 @@ class Vector(Embedding):
         Returns
         -------
         array of shape (d,)
+            Zeros.
         """
         return np.zeros(self.shape_in_[0])
 
-    def _example_shape(self, shape: Any) -> tuple[int, ...] | None:
+    def _validated_shape(self, shape: Any) -> tuple[int, ...] | None:
         sizes = shape if isinstance(shape, tuple) and len(shape) == 1 else (0,)
         return shape if is_count(sizes[0]) and sizes[0] > 0 else None
 
-    def _core_shape(self, X: FloatArray) -> tuple[int, ...]:
+    def _shape_of_example(self, X: FloatArray) -> tuple[int, ...]:
         return X.shape[-1:]
 
     def _check(self, X: Any) -> tuple[FloatArray, float]:

@@ -1,4 +1,4 @@
-"""Phi(X) = the half vector of X itself."""
+"""The half vector of the matrix itself."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ from covmetric.embeddings.half_vector import HalfVectorEmbedding, pack, unpack
 
 
 class VectorisedIdentity(HalfVectorEmbedding):
-    """The matrix as a vector of p = n(n+1)/2 entries, with sqrt(2) off the diagonal, shape (..., p, 1).
+    """The matrix as a half vector of p = n(n+1)/2 entries, shape (..., p, 1).
 
-    D with W = I is that of `Identity`; the learned W is p x p. Takes singular matrices.
+    With W = I, D is the same as for `Identity`. The learned W has size p x p. Singular matrices are accepted.
+
+    Parameters
+    ----------
+    reg : float, default=0.0
+        Adds `reg` times the mean eigenvalue of each matrix to its diagonal; see `Embedding`.
 
     Examples
     --------

@@ -1,22 +1,31 @@
-"""Phi(X) = the half vector of log X: one column, so that W weighs every entry of the log against every other."""
+"""The half vector of the matrix logarithm."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from covmetric._utils.validation import FloatArray, Matrices
-from covmetric.embeddings.base import from_spectrum
 from covmetric.embeddings.half_vector import HalfVectorEmbedding, pack, unpack
 from covmetric.embeddings.log import Log
+from covmetric.embeddings.matrices import from_spectrum
 
 
 class VectorisedLog(HalfVectorEmbedding, Log):
-    """The logarithm as a vector of p = n(n+1)/2 entries, with sqrt(2) off the diagonal, shape (..., p, 1).
+    """The matrix logarithm as a half vector of p = n(n+1)/2 entries, shape (..., p, 1).
 
-    Hermitian matrices have n^2 entries: the imaginary parts come after the real ones.
+    With W = I, D is the same as for `Log`. The learned W has size p x p and weighs every pair of entries of the
+    logarithm. With slack "is", the learner is the method of Vemulapalli and Jacobs [1]_. Hermitian matrices have n^2
+    entries, the real parts first.
 
-    D with W = I is that of `Log`; the learned W is p x p. With slack "is" the learner is the method of Vemulapalli and
-    Jacobs, "Riemannian metric learning for symmetric positive definite matrices", arXiv:1501.02393, 2015.
+    Parameters
+    ----------
+    reg : float, default=0.0
+        Adds `reg` times the mean eigenvalue of each matrix to its diagonal; see `Embedding`.
+
+    References
+    ----------
+    .. [1] R. Vemulapalli and D. W. Jacobs, "Riemannian metric learning for symmetric positive definite matrices",
+       arXiv:1501.02393, 2015.
 
     Examples
     --------

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from covmetric._utils.validation import FloatArray, as_floats, as_numbers, symmetric
-from covmetric.embeddings.base import as_real
+from covmetric.embeddings.matrices import as_real
 
 Spectrum = tuple[FloatArray, FloatArray]
 

@@ -1,4 +1,4 @@
-"""The learned metric: distances, the Euclidean embedding, kernels for support vector machines, interpretation."""
+"""The learned metric, with its kernels for support vector machines and its interpretation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a learned metric looks at: patterns over the channels, and the shares of a distance."""
+"""Interpretation of a learned metric: its patterns over the channels, and the parts of a distance."""
 
 from __future__ import annotations
 
@@ -10,29 +10,54 @@ import numpy as np
 
 from covmetric._utils.validation import FloatArray, Matrices
 from covmetric.embeddings import Embedding
-from covmetric.embeddings.base import as_complex
+from covmetric.embeddings.matrices import as_complex
 
-_SHOWN = 5
+_N_PRINTED = 5  # rows of a printed table
 
 
 @dataclass(frozen=True)
 class Patterns:
-    """The eigenvectors of W, those with the largest weight first: D = sum_i values_i |v_i^T (Phi(X1) - Phi(X2))|^2.
+    """The eigenvectors v_i of W and what they mean for the channels, in descending order of their eigenvalues.
+
+    The squared distance is D(X1, X2) = sum_i values_i ||v_i^T (Phi(X1) - Phi(X2))||^2.
 
     Attributes
     ----------
-    values : array, shape (k,)
-        The weight of each direction in D.
-    shares : array, shape (k,)
-        The same, as shares of tr W.
-    vectors : array, shape (k, n)
-        Orthonormal rows v_i, in the coordinates that W acts on; complex for Hermitian matrices.
-    filters, patterns : array, shape (k, n)
-        How the channels are combined into the component that the direction looks at, and how the component shows in
-        the channels. They differ from `vectors` for "relog", where W acts on whitened channels: with the mean M of the
-        training set, M^-1/2 v and M^1/2 v. The largest entry of each pattern is positive.
+    values : array of shape (k,)
+        The eigenvalues of W: the weight of each direction in D.
+    shares : array of shape (k,)
+        The eigenvalues as fractions of tr W.
+    vectors : array of shape (k, k)
+        The eigenvectors, as orthonormal rows in the coordinates that W acts on. They are complex for Hermitian
+        matrices.
+    filters : array of shape (k, k)
+        The weights that combine the channels into each component.
+    patterns : array of shape (k, k)
+        The weights with which each component appears in the channels. The largest entry of each pattern is positive.
     names : list of str
-        Of the channels or features; for "veclog" of the pairs of channels.
+        Names of the rows of Phi, one per entry of a pattern: channels or features, or pairs of channels such as
+        "C3:C4" if Phi is a half vector.
+
+    Notes
+    -----
+    Filters and patterns [1]_ equal `vectors` unless Phi mixes the channels. For "relog", W acts on whitened channels:
+    the filters are M^(-1/2) v and the patterns are M^(1/2) v, with the mean M of the training set.
+
+    References
+    ----------
+    .. [1] S. Haufe, F. Meinecke, K. Goergen, S. Daehne, J.-D. Haynes, B. Blankertz and F. Biessmann. On the
+       interpretation of weight vectors of linear models in multivariate neuroimaging. NeuroImage 87, 2014.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from covmetric import LearnedMetric, get_embedding
+    >>> metric = LearnedMetric(get_embedding("id").fit(np.eye(2)[None]), np.diag([1.0, 3.0]))
+    >>> patterns = metric.patterns(["C3", "C4"])
+    >>> patterns.shares
+    array([0.75, 0.25])
+    >>> patterns.describe(0)
+    '+1.00 C4 +0.00 C3'
     """
 
     values: FloatArray
@@ -46,34 +71,62 @@ class Patterns:
         return len(self.values)
 
     def describe(self, i: int, entries: int = 4) -> str:
-        """The largest entries of a pattern, scaled to unit length, in words."""
+        """Return the largest entries of a pattern, scaled to unit length, as text.
+
+        Parameters
+        ----------
+        i : int
+            Index of the pattern.
+        entries : int, default=4
+            Maximum number of entries.
+
+        Returns
+        -------
+        str
+            Values and names in descending order of magnitude. Complex values have the form "magnitude@angle".
+        """
         pattern = self.patterns[i] / np.linalg.norm(self.patterns[i])
         largest = np.argsort(-np.abs(pattern), kind="stable")[:entries]
         more = "" if len(pattern) <= entries else " ..."
-        return " ".join(f"{_signed(pattern[j])} {self.names[j]}" for j in largest) + more
+        return " ".join(f"{_format(pattern[j])} {self.names[j]}" for j in largest) + more
 
     def __str__(self) -> str:
+        printed = range(min(len(self), _N_PRINTED))
         lines = ["pattern  share of tr W  largest channels"]
-        lines += [f"{i:>7}  {100 * self.shares[i]:>12.1f}%  {self.describe(i)}" for i in range(min(len(self), _SHOWN))]
-        return "\n".join([*lines, *([f"... {len(self) - _SHOWN} more"] if len(self) > _SHOWN else [])])
+        lines += [f"{i:>7}  {100 * self.shares[i]:>12.1f}%  {self.describe(i)}" for i in printed]
+        return "\n".join([*lines, *([f"... {len(self) - _N_PRINTED} more"] if len(self) > _N_PRINTED else [])])
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """What a distance is made of.
+    """The squared distance D between two examples as a sum over patterns and as a sum over channels.
 
     Attributes
     ----------
     squared_distance : float
-        D, the square of the distance.
-    by_pattern : array, shape (k,)
-        The part of D along each pattern, >= 0; they sum up to D.
-    by_channel : array, shape (n,)
-        The part of D that goes through each row of Phi(X1) - Phi(X2); they sum up to D, and may be negative where
-        channels cancel each other.
+        The squared distance D.
+    by_pattern : array of shape (k,)
+        The part of D along each pattern. Parts are not negative and sum to D.
+    by_channel : array of shape (n_channels,)
+        The part of D that each channel contributes. Parts sum to D; they may be negative if channels cancel each other.
     patterns : Patterns
+        The patterns of the metric.
     names : list of str
-        Of the channels.
+        Names of the channels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from covmetric import LearnedMetric, get_embedding
+    >>> metric = LearnedMetric(get_embedding("id").fit(np.eye(2)[None]), np.diag([1.0, 3.0]))
+    >>> print(metric.explain(np.eye(2), np.diag([3.0, 0.0]), names=["C3", "C4"]))
+    distance 2.64575 (squared 7)
+    pattern  share of D  largest
+          1       57.1%  +1.00 C3 +0.00 C4
+          0       42.9%  +1.00 C4 +0.00 C3
+    channel  share of D
+         C3       57.1%
+         C4       42.9%
     """
 
     squared_distance: float
@@ -84,144 +137,159 @@ class Explanation:
 
     @property
     def distance(self) -> float:
-        """The distance sqrt(D)."""
+        """The distance sqrt(D), not squared."""
         return float(np.sqrt(self.squared_distance))
 
     def __str__(self) -> str:
         total = self.squared_distance or 1.0
         lines = [f"distance {self.distance:.6g} (squared {self.squared_distance:.6g})", "pattern  share of D  largest"]
-        for i in np.argsort(-self.by_pattern, kind="stable")[:_SHOWN]:
+        for i in np.argsort(-self.by_pattern, kind="stable")[:_N_PRINTED]:
             lines.append(f"{i:>7}  {100 * self.by_pattern[i] / total:>9.1f}%  {self.patterns.describe(i)}")
         lines.append("channel  share of D")
-        for i in np.argsort(-self.by_channel, kind="stable")[:_SHOWN]:
+        for i in np.argsort(-self.by_channel, kind="stable")[:_N_PRINTED]:
             lines.append(f"{self.names[i]:>7}  {100 * self.by_channel[i] / total:>9.1f}%")
         return "\n".join(lines)
 
 
-def patterns_of(embedding: Embedding, W: FloatArray, names: Sequence[str] | None = None) -> Patterns:
+def find_patterns(embedding: Embedding, W: FloatArray, names: Sequence[str] | None = None) -> Patterns:
     """Return the patterns of a metric; see `LearnedMetric.patterns`.
 
     Parameters
     ----------
     embedding : Embedding
-        Phi, fitted.
+        The fitted embedding Phi.
     W : array of shape (n, n)
-        The metric.
+        The matrix of the metric.
     names : sequence of str or None, default=None
         Names of the channels.
 
     Returns
     -------
     Patterns
+        The patterns, in descending order of their eigenvalues.
     """
-    values, vectors = np.linalg.eigh(_matrix(embedding, W))
+    values, vectors = np.linalg.eigh(_hermitian_form(embedding, W))
     values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
     filters, patterns = embedding.filters(vectors), embedding.patterns(vectors)
-    # The sign, or phase, of an eigenvector is arbitrary.
+    # The sign or phase of an eigenvector is arbitrary: make the largest entry of each pattern positive.
     largest = np.take_along_axis(patterns, np.abs(patterns).argmax(axis=0)[None], axis=0)
-    turn = np.abs(largest) / largest
+    rotation = np.abs(largest) / largest
     total = values.sum()
     return Patterns(
         values=values,
         shares=values / total if total > 0.0 else np.zeros_like(values),
-        vectors=(turn * vectors).T,
-        filters=(turn * filters).T,
-        patterns=(turn * patterns).T,
+        vectors=(rotation * vectors).T,
+        filters=(rotation * filters).T,
+        patterns=(rotation * patterns).T,
         names=embedding.row_names(names),
     )
 
 
-def importance_of(embedding: Embedding, W: FloatArray, X: Any = None) -> FloatArray:
+def compute_importance(embedding: Embedding, W: FloatArray, X: Any = None) -> FloatArray:
     """Return the importance of each channel; see `LearnedMetric.importance`.
 
     Parameters
     ----------
     embedding : Embedding
-        Phi, fitted.
+        The fitted embedding Phi.
     W : array of shape (n, n)
-        The metric.
+        The matrix of the metric.
     X : array or None, default=None
-        Examples.
+        Examples, at least two.
 
     Returns
     -------
     array of shape (n_channels,)
+        Fractions that sum to 1, or zeros.
+
+    Raises
+    ------
+    ValueError
+        If X has fewer than two examples, or if squared distances overflow.
     """
-    matrix = _matrix(embedding, W)
+    matrix = _hermitian_form(embedding, W)
     if X is None:
-        parts = np.real(np.diagonal(matrix))
+        row_parts = np.real(np.diagonal(matrix))
     else:
-        embedded = _embedded(embedding, X)
+        embedded = _embed(embedding, X)
         embedded = embedded.reshape(-1, *embedded.shape[-2:])
         if len(embedded) < 2:
-            raise ValueError(f"X must hold at least two examples, to take distances between; got {len(embedded)}")
+            raise ValueError(f"X must hold at least two examples, because distances need pairs; got {len(embedded)}")
         # The mean of F F^T over all pairs is twice the scatter around the mean.
         centred = np.moveaxis(embedded - embedded.mean(axis=0), 1, 0).reshape(len(matrix), -1)
         with np.errstate(over="ignore", invalid="ignore"):
-            parts = _row_parts(matrix, centred)
-    channels = _by_channel(embedding, parts)
-    total = float(channels.sum())
+            row_parts = _row_parts(matrix, centred)
+    channel_parts = _channel_parts(embedding, row_parts)
+    total = float(channel_parts.sum())
     if not np.isfinite(total):
         raise ValueError("squared distances overflow: rescale the examples")
-    return channels / total if total > 0.0 else np.zeros_like(channels)
+    return channel_parts / total if total > 0.0 else np.zeros_like(channel_parts)
 
 
-def explain(embedding: Embedding, W: FloatArray, X1: Any, X2: Any, names: Sequence[str] | None = None) -> Explanation:
-    """Return what the distance between two examples is made of; see `LearnedMetric.explain`.
+def explain_distance(
+    embedding: Embedding, W: FloatArray, X1: Any, X2: Any, names: Sequence[str] | None = None
+) -> Explanation:
+    """Return the parts of the squared distance between two examples; see `LearnedMetric.explain`.
 
     Parameters
     ----------
     embedding : Embedding
-        Phi, fitted.
+        The fitted embedding Phi.
     W : array of shape (n, n)
-        The metric.
-    X1, X2 : arrays
-        One example each.
+        The matrix of the metric.
+    X1, X2 : arrays of shape (n, n), or (d,) for vectors
+        The two examples.
     names : sequence of str or None, default=None
         Names of the channels.
 
     Returns
     -------
     Explanation
+        The parts by pattern and by channel.
+
+    Raises
+    ------
+    ValueError
+        If X1 or X2 is not a single example, or if the squared distance overflows.
     """
-    found = patterns_of(embedding, W, names)
-    one, other = _embedded(embedding, X1), _embedded(embedding, X2)
-    if one.ndim != 2 or other.ndim != 2:
+    patterns = find_patterns(embedding, W, names)
+    first, second = _embed(embedding, X1), _embed(embedding, X2)
+    if first.ndim != 2 or second.ndim != 2:
         raise ValueError(f"X1 and X2 must be one example each; got shapes {np.shape(X1)} and {np.shape(X2)}")
-    F = one - other
+    F = first - second
     with np.errstate(over="ignore", invalid="ignore"):
-        along = found.values * (np.abs(found.vectors.conj() @ F) ** 2).sum(axis=1)
-    if not np.isfinite(along.sum()):
+        by_pattern = patterns.values * (np.abs(patterns.vectors.conj() @ F) ** 2).sum(axis=1)
+    if not np.isfinite(by_pattern.sum()):
         raise ValueError("squared distances overflow: rescale the examples")
-    channels = _by_channel(embedding, _row_parts(_matrix(embedding, W), F))
-    return Explanation(float(along.sum()), along, channels, found, embedding.channel_names(names))
+    by_channel = _channel_parts(embedding, _row_parts(_hermitian_form(embedding, W), F))
+    return Explanation(float(by_pattern.sum()), by_pattern, by_channel, patterns, embedding.channel_names(names))
 
 
-def _matrix(embedding: Embedding, W: FloatArray) -> Matrices:
-    """W, as a Hermitian matrix where it is the real form of one."""
+def _hermitian_form(embedding: Embedding, W: FloatArray) -> Matrices:
+    """Return W, as a complex matrix if it is the real form of a Hermitian one."""
     return as_complex(W) / np.sqrt(2.0) if embedding.copies_ == 2 else W
 
 
-def _embedded(embedding: Embedding, X: Any) -> Matrices:
-    """Phi(X), complex where W is the real form of a Hermitian matrix."""
+def _embed(embedding: Embedding, X: Any) -> Matrices:
+    """Return Phi(X), complex if W is the real form of a Hermitian matrix."""
     embedded = embedding.transform(X)
     return as_complex(embedded) if embedding.copies_ == 2 else embedded
 
 
 def _row_parts(W: Matrices, F: Matrices) -> FloatArray:
-    """The diagonal of W F F^H, which sums to <W, F F^H>."""
+    """Return the diagonal of W F F^H, which sums to <W, F F^H>."""
     return np.asarray(np.real(((W @ F) * F.conj()).sum(axis=1)))
 
 
-def _by_channel(embedding: Embedding, parts: FloatArray) -> FloatArray:
-    """The sums over channels of parts that belong to rows of Phi."""
-    channels, owners = np.zeros(embedding.shape_in_[0]), embedding.row_channels()
-    for owner in owners.T:
-        np.add.at(channels, owner, parts / owners.shape[1])
-    return channels
+def _channel_parts(embedding: Embedding, row_parts: FloatArray) -> FloatArray:
+    """Sum parts that belong to the rows of Phi over the channels; a row divides its part equally among its channels."""
+    channel_parts, row_channels = np.zeros(embedding.shape_in_[0]), embedding.row_channels()
+    for channels in row_channels.T:
+        np.add.at(channel_parts, channels, row_parts / row_channels.shape[1])
+    return channel_parts
 
 
-def _signed(value: Any) -> str:
+def _format(value: Any) -> str:
     if np.iscomplexobj(value):
-        return f"{abs(value):.2f}@{np.degrees(np.angle(value)):+.0f}deg"
+        return f"{abs(value):.2f}@{round(np.degrees(np.angle(value))):+d}deg"
     return f"{value:+.2f}"

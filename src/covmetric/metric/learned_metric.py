@@ -1,4 +1,4 @@
-"""The learned metric: an embedding and a matrix, and the distance that they make."""
+"""The learned metric: an embedding Phi and a matrix W, and the distance that they define."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 from covmetric._utils.distances import cross_distances
 from covmetric._utils.validation import FloatArray, Matrices, as_floats, as_numbers, first_index, read_only, symmetric
 from covmetric.embeddings import Embedding
-from covmetric.metric.interpretation import Explanation, Patterns, explain, importance_of, patterns_of
+from covmetric.metric.interpretation import Explanation, Patterns, compute_importance, explain_distance, find_patterns
 from covmetric.metric.svm_kernel import MetricKernel
 from covmetric.model_file import Savable, register_stateful
 
@@ -19,17 +19,25 @@ from covmetric.model_file import Savable, register_stateful
 class LearnedMetric(Savable):
     """The distance sqrt(D), with D(X1, X2) = <W, (Phi(X1) - Phi(X2)) (Phi(X1) - Phi(X2))^T>.
 
+    The distance is a metric if W is positive definite and Phi is injective, and a pseudometric otherwise. The squared
+    distance D does not satisfy the triangle inequality.
+
     Parameters
     ----------
     embedding : Embedding
-        Phi, fitted.
-    W : array, shape (n, n)
-        Symmetric, positive semi-definite.
+        The fitted embedding Phi.
+    W : array of shape (n, n)
+        Symmetric positive semi-definite matrix, where n is the number of rows of Phi(X).
 
     Attributes
     ----------
-    components : array, shape (n, n)
-        The symmetric square root L of W: D is the squared Euclidean distance of vec(L Phi(X)).
+    embedding : Embedding
+        The fitted embedding Phi.
+    W : array of shape (n, n)
+        The matrix W. It is read-only.
+    components : array of shape (n, n)
+        The symmetric square root L of W: D is the squared Euclidean distance between the vectors vec(L Phi(X)). It is
+        read-only.
 
     Examples
     --------
@@ -49,7 +57,7 @@ class LearnedMetric(Savable):
         embedding.check_fitted()
         n = embedding.shape_out_[0]
         if len(self.W) != n:
-            raise ValueError(f"W must have shape ({n}, {n}), that of the embedding; got {self.W.shape}")
+            raise ValueError(f"W must have shape ({n}, {n}), as the embedding has {n} rows; got {self.W.shape}")
         try:
             eigenvalues, vectors = np.linalg.eigh(self.W)
         except np.linalg.LinAlgError:
@@ -66,47 +74,75 @@ class LearnedMetric(Savable):
         Returns
         -------
         dict
+            The attributes `embedding`, `W` and `components`.
         """
         return {name: getattr(self, name) for name in ("embedding", "W", "components")}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> LearnedMetric:
-        """Make a metric of its parts, which may come from a hostile file.
+        """Make a metric from its parts.
 
         Parameters
         ----------
         state : dict
-            As of `get_state`.
+            Parts as returned by `get_state`. They may come from a hostile file.
 
         Returns
         -------
         LearnedMetric
+            The metric, with the same bits.
 
         Raises
         ------
         ValueError
-            If the parts do not belong together.
+            If the parts are not valid or do not fit together.
         """
         embedding, W, components = (state.pop(name) for name in ("embedding", "W", "components"))
         if state or not isinstance(embedding, Embedding):
-            raise ValueError(f"its embedding is missing, or it has the unknown parts {sorted(state)}")
+            raise ValueError(f"its metric has no embedding, or has the unknown parts {sorted(state)}")
         for name, part in (("W", W), ("components", components)):
             if not (isinstance(part, np.ndarray) and part.dtype == np.float64 and part.shape == np.shape(W)):
-                raise ValueError(f"{name} must be an array of float64, of the shape of W")
+                raise ValueError(f"{name} must be an array of float64 with the shape of W")
         metric = cls(embedding, W)
         root = symmetric("components", as_floats("components", components))
         if not np.abs(root @ root - metric.W).max() <= 1e-8 * np.abs(metric.W).max():
             raise ValueError("components is not the square root of W")
-        # The root of the same W may differ in its last bits on another machine.
+        # Another machine may compute the square root with other last bits: keep those of the file.
         metric.components = read_only(root)
-        metric.transform(embedding.probe()[None])  # raises if the settings make no sense
+        metric.transform(embedding.probe()[None])  # raises an error if the settings of the embedding are not valid
         return metric
 
     def __repr__(self) -> str:
         return f"LearnedMetric({self.embedding!r}, W of shape {self.W.shape})"
 
     def transform(self, X: Any, n_jobs: int | None = None) -> FloatArray:
-        """The vectors vec(L Phi(X)), shape (l, n m): their Euclidean distances are those of the metric."""
+        """Return the vectors vec(L Phi(X)), whose Euclidean distances are the distances of the metric.
+
+        Parameters
+        ----------
+        X : array of shape (l, n, n), or (l, d) for vectors
+            The examples. A single example counts as l = 1.
+        n_jobs : int or None, default=None
+            Number of threads that embed the examples, as in joblib. The result does not depend on it.
+
+        Returns
+        -------
+        array of shape (l, n m)
+            One vector per example, for an embedding of shape (n, m).
+
+        Raises
+        ------
+        ValueError
+            If the examples do not have the shape of those in fit.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from covmetric import get_embedding
+        >>> metric = LearnedMetric(get_embedding("id").fit(np.eye(2)[None]), np.diag([4.0, 1.0]))
+        >>> metric.transform(np.ones((1, 2, 2)))
+        array([[2., 2., 1., 1.]])
+        """
         embedded = self.embedding.transform(X, n_jobs=n_jobs)
         if embedded.ndim > 3:
             shape = self.embedding.shape_in_
@@ -114,23 +150,48 @@ class LearnedMetric(Savable):
         return self.map(embedded.reshape(-1, *embedded.shape[-2:]))
 
     def map(self, embedded: FloatArray) -> FloatArray:
-        """`transform` of embedded examples, shape (l, n, m)."""
+        """Return the vectors of examples that are already embedded; see `transform`.
+
+        Parameters
+        ----------
+        embedded : array of shape (l, n, m)
+            The embedded examples Phi(X).
+
+        Returns
+        -------
+        array of shape (l, n m)
+            One vector per example.
+        """
         size = embedded.shape[1] * embedded.shape[2]
         return np.asarray((self.components @ embedded).reshape(len(embedded), size))
 
     def distance(self, X1: Any, X2: Any, squared: bool = False) -> Any:
-        """The distance of two examples, or of each pair of examples in two arrays.
+        """Return the distance between two examples, or between corresponding examples of two arrays.
 
         Parameters
         ----------
-        X1, X2 : arrays, shape (..., n, n), or (..., d) for vectors
-            The leading axes are broadcast against each other.
+        X1, X2 : arrays of shape (..., n, n), or (..., d) for vectors
+            The examples. The leading axes are broadcast against each other.
         squared : bool, default=False
-            Whether to return D instead of the distance sqrt(D).
+            Whether to return the squared distance D instead of the distance sqrt(D).
 
         Returns
         -------
         float or array
+            A float for two single examples, otherwise an array of the broadcast shape.
+
+        Raises
+        ------
+        ValueError
+            If squared distances overflow.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from covmetric import get_embedding
+        >>> metric = LearnedMetric(get_embedding("id").fit(np.eye(2)[None]), np.diag([4.0, 1.0]))
+        >>> metric.distance(np.stack([np.eye(2), np.diag([2.0, 1.0])]), np.eye(2))
+        array([0., 2.])
         """
         difference = self.embedding.transform(X1) - self.embedding.transform(X2)
         with np.errstate(over="ignore"):
@@ -139,10 +200,42 @@ class LearnedMetric(Savable):
         return float(result) if np.ndim(result) == 0 else result
 
     def pairwise(self, X1: Any, X2: Any = None, squared: bool = False, n_jobs: int | None = None) -> FloatArray:
-        """The distances of all examples of X1 from all of X2 (None: X1), shape (l1, l2), as SciPy's cdist.
+        """Return the distances between all examples of X1 and all examples of X2, like SciPy's ``cdist``.
 
-        Computed by blocks, which `n_jobs` threads share with the same result; the memory beside the result is that of
-        the transformed examples and a few blocks of 32 MB.
+        Parameters
+        ----------
+        X1 : array of shape (l1, n, n), or (l1, d) for vectors
+            The first examples.
+        X2 : array of shape (l2, n, n), or (l2, d) for vectors, or None, default=None
+            The second examples. If None, those of X1.
+        squared : bool, default=False
+            Whether to return the squared distances D instead of the distances sqrt(D).
+        n_jobs : int or None, default=None
+            Number of threads, as in joblib. The result does not depend on it.
+
+        Returns
+        -------
+        array of shape (l1, l2)
+            The distance between each example of X1 and each example of X2.
+
+        Raises
+        ------
+        ValueError
+            If squared distances overflow.
+
+        Notes
+        -----
+        The distances are computed block by block. Besides the result, memory holds the transformed examples and a few
+        blocks of 32 MB.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from covmetric import get_embedding
+        >>> metric = LearnedMetric(get_embedding("vector").fit([[0.0, 0.0]]), np.eye(2))
+        >>> metric.pairwise([[0.0, 0.0], [3.0, 4.0]])
+        array([[0., 5.],
+               [5., 0.]])
         """
         first = self.transform(X1, n_jobs)
         second = first if X2 is None else self.transform(X2, n_jobs)
@@ -150,19 +243,39 @@ class LearnedMetric(Savable):
         return D if squared else np.sqrt(D, out=D)
 
     def mean(self, X: Any, sample_weight: Any = None) -> Matrices:
-        """The example whose squared distances from those of X have the smallest (weighted) sum.
+        """Return the mean of examples: the point with the smallest weighted sum of squared distances to them.
 
-        For W = I and "log" the log-Euclidean mean. Any W has the same mean: it is that of Phi.
+        The mean does not depend on W. With "log" it is the log-Euclidean mean.
 
         Parameters
         ----------
-        X : array, shape (l, n, n), or (l, d) for vectors
-        sample_weight : array, shape (l,), or None
-            Not negative; as in ``pyriemann.geometry.mean``.
+        X : array of shape (l, n, n), or (l, d) for vectors
+            The examples.
+        sample_weight : array of shape (l,) or None, default=None
+            Weights that are not negative, as in ``pyriemann.geometry.mean``. If None, all weights are equal.
+
+        Returns
+        -------
+        array of shape (n, n), or (d,) for vectors
+            The mean, an example like those in X.
+
+        Raises
+        ------
+        ValueError
+            If X has no examples, or if the weights are not valid.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from covmetric import get_embedding
+        >>> metric = LearnedMetric(get_embedding("id").fit(np.eye(2)[None]), np.eye(2))
+        >>> metric.mean(np.stack([np.eye(2), 3.0 * np.eye(2)]))
+        array([[2., 0.],
+               [0., 2.]])
         """
         embedded = self.embedding.transform(X)
         if embedded.ndim != 3 or len(embedded) == 0:
-            raise ValueError(f"X must hold one or more examples, shape (l, ...); got {np.shape(X)}")
+            raise ValueError(f"X must hold at least one example, shape (l, ...); got {np.shape(X)}")
         weights = np.ones(len(embedded)) if sample_weight is None else as_floats("sample_weight", sample_weight)
         if weights.shape != (len(embedded),) or not weights.max(initial=0.0) > 0.0:
             raise ValueError(
@@ -175,7 +288,36 @@ class LearnedMetric(Savable):
         return self.embedding.inverse_transform(np.tensordot(weights / weights.sum(), embedded, axes=1))
 
     def class_means(self, X: Any, y: Any) -> tuple[npt.NDArray[Any], Matrices]:
-        """The classes that occur in y, and the `mean` of the examples of each, shape (n_c, n, n)."""
+        """Return the mean of the examples of each class.
+
+        Parameters
+        ----------
+        X : array of shape (l, n, n), or (l, d) for vectors
+            The examples.
+        y : array of shape (l,)
+            Their classes.
+
+        Returns
+        -------
+        classes : array of shape (n_classes,)
+            The classes that occur in y, sorted.
+        means : array of shape (n_classes, n, n), or (n_classes, d) for vectors
+            The `mean` of the examples of each class.
+
+        Raises
+        ------
+        ValueError
+            If y has another length than X, or has entries that are not classes.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from covmetric import get_embedding
+        >>> metric = LearnedMetric(get_embedding("vector").fit([[0.0]]), np.eye(1))
+        >>> classes, means = metric.class_means([[0.0], [2.0], [5.0]], ["rest", "rest", "move"])
+        >>> classes.tolist(), means.tolist()
+        (['move', 'rest'], [[5.0], [1.0]])
+        """
         labels, array = np.asarray(y), as_numbers("X", X)
         if labels.shape != array.shape[:1] or len(labels) == 0:
             raise ValueError(f"y must have one entry per example, shape {array.shape[:1]}; got {labels.shape}")
@@ -184,18 +326,31 @@ class LearnedMetric(Savable):
         except TypeError as error:
             raise ValueError(f"y mixes classes that cannot be sorted: {error}") from None
         if (classes != classes).any():
-            raise ValueError("y has NaN, which is not a class")
+            raise ValueError("y has NaN entries, which are not classes")
         return classes, np.stack([self.mean(array[labels == c]) for c in classes])
 
     def as_kernel(self, kind: str = "gaussian", gamma: float = 1.0) -> MetricKernel:
-        """A kernel for ``sklearn.svm.SVC(kernel=...)`` or pyRiemann's ``SVC(kernel_fct=...)``, on matrices as they are.
+        """Return a kernel for ``sklearn.svm.SVC(kernel=...)`` or pyRiemann's ``SVC(kernel_fct=...)``.
+
+        The support vector machine then takes the matrices themselves as examples.
 
         Parameters
         ----------
         kind : {"gaussian", "linear"}, default="gaussian"
-            exp(-gamma D), or gamma times the inner product of the transformed examples.
+            The Gaussian kernel exp(-gamma D) of the squared distance D, or gamma times the inner product of the
+            transformed examples.
         gamma : float, default=1.0
-            The bounds of the learner put far pairs at about D = 1, so 1 is a good start for a learned metric.
+            Positive factor. The learners aim at D of about 1 for dissimilar pairs, so that 1 is a good start.
+
+        Returns
+        -------
+        MetricKernel
+            The kernel, a callable.
+
+        Raises
+        ------
+        ValueError
+            If `kind` is not the name of a kernel, or `gamma` is not a positive number.
 
         Examples
         --------
@@ -211,12 +366,22 @@ class LearnedMetric(Savable):
         return MetricKernel(self, kind, gamma).check()
 
     def patterns(self, names: Sequence[str] | None = None) -> Patterns:
-        """The directions that the metric looks at: the eigenvectors of W, the weightiest first.
+        """Return the eigenvectors of W as patterns over the channels, in descending order of their eigenvalues.
 
         Parameters
         ----------
-        names : sequence of str or None
-            Of the channels or features; None: x0, x1, ...
+        names : sequence of str or None, default=None
+            Names of the channels or features. If None, x0, x1, ...
+
+        Returns
+        -------
+        Patterns
+            Eigenvalues, eigenvectors, filters and patterns. It prints as a table.
+
+        Raises
+        ------
+        ValueError
+            If there is not one name per channel.
 
         Examples
         --------
@@ -228,26 +393,62 @@ class LearnedMetric(Savable):
               0          75.0%  +1.00 C4 +0.00 C3
               1          25.0%  +1.00 C3 +0.00 C4
         """
-        return patterns_of(self.embedding, self.W, names)
+        return find_patterns(self.embedding, self.W, names)
 
     def importance(self, X: Any = None) -> FloatArray:
-        """The share of each channel or feature in the metric, shape (n,), which sum up to 1.
+        """Return the importance of each channel or feature for the metric.
 
         Parameters
         ----------
-        X : array, shape (l, n, n), or (l, d) for vectors, or None
-            None: W_ii / tr W, how much a change in the row of that channel counts. With examples: the part of their
-            mean squared distance that goes through the channel, which also knows how much the channels differ; it may
-            be negative where channels cancel each other.
+        X : array of shape (l, n, n), or (l, d) for vectors, or None, default=None
+            At least two examples. If given, the importance of a channel is its part of the mean squared distance
+            between them, which also depends on how much the channels vary. It may be negative if channels cancel each
+            other. If None, the importance is W_ii / tr W: the weight of a change in the row of the channel.
+
+        Returns
+        -------
+        array of shape (n_channels,)
+            The importance of each channel. The entries sum to 1, or are all 0 if all distances are 0.
+
+        Raises
+        ------
+        ValueError
+            If X has fewer than two examples, or if squared distances overflow.
 
         Notes
         -----
-        With "relog", W acts on whitened channels; channel i stands for the whitened one that is nearest to it.
+        With "relog", W acts on whitened channels, and channel i stands for the whitened channel that is closest to it.
+        With "veclog", a row of Phi belongs to two channels, and each of them gets half of its part.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from covmetric import get_embedding
+        >>> metric = LearnedMetric(get_embedding("id").fit(np.eye(2)[None]), np.diag([1.0, 3.0]))
+        >>> metric.importance()
+        array([0.25, 0.75])
         """
-        return importance_of(self.embedding, self.W, X)
+        return compute_importance(self.embedding, self.W, X)
 
     def explain(self, X1: Any, X2: Any, names: Sequence[str] | None = None) -> Explanation:
-        """What the distance of two examples is made of: shares of D by pattern and by channel.
+        """Return the squared distance between two examples as a sum over patterns and as a sum over channels.
+
+        Parameters
+        ----------
+        X1, X2 : arrays of shape (n, n), or (d,) for vectors
+            The two examples.
+        names : sequence of str or None, default=None
+            Names of the channels or features. If None, x0, x1, ...
+
+        Returns
+        -------
+        Explanation
+            The parts of the squared distance. It prints as a table.
+
+        Raises
+        ------
+        ValueError
+            If X1 or X2 is not a single example, or if the squared distance overflows.
 
         Examples
         --------
@@ -257,10 +458,15 @@ class LearnedMetric(Savable):
         >>> metric.explain(np.eye(2), np.diag([3.0, 0.0])).by_channel
         array([4., 3.])
         """
-        return explain(self.embedding, self.W, X1, X2, names)
+        return explain_distance(self.embedding, self.W, X1, X2, names)
 
     def as_pyriemann(self) -> dict[str, Any]:
-        """What pyRiemann's MDM and KNearestNeighbor take as their `metric`: dict(mean=, distance=).
+        """Return the metric in the form of the parameter `metric` of pyRiemann's MDM and KNearestNeighbor.
+
+        Returns
+        -------
+        dict
+            The methods `mean` and `distance`, by these names.
 
         Examples
         --------
@@ -277,7 +483,7 @@ register_stateful(LearnedMetric)
 
 
 def _finite(D: Any) -> Any:
-    """Squared distances; ValueError where they overflow."""
+    """Return squared distances; raise ValueError if they overflow."""
     if not np.isfinite(D).all():
         raise ValueError("squared distances overflow: rescale the examples")
     return D

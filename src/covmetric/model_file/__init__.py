@@ -1,4 +1,4 @@
-"""Model files: the container, the codec, and the register of the classes that a file may hold."""
+"""Model files: their container, the conversion of objects, and the register of the classes that a file may hold."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The container of a model: a zip of a JSON manifest and plain .npy arrays, read as if it came from an enemy.
+"""The container of a model: a zip archive of a JSON manifest and plain .npy arrays.
 
-NumPy opens it as any .npz file. Nothing in it is ever executed, unpickled, decompressed or written to disk, and nothing
-is read before the headers say that it has the size that it should have.
+NumPy opens it like any .npz file. The reader assumes that the file is hostile: it never executes, unpickles or
+decompresses anything, writes nothing to disk, and reads a member only after the headers have confirmed its size.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-import covmetric
+from covmetric._version import __version__
 
 FORMAT = "covmetric model"
 FORMAT_VERSION = 1
@@ -32,7 +32,7 @@ _MAX_MEMBERS = 2**14
 _KEYS = {"format", "format_version", "covmetric", "class", "model", "arrays"}
 _MEMBER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")
 _DTYPE = re.compile(r"<f[248]|<c8|<c16|\|[iub]1|<[iu][248]|<U[1-9][0-9]{0,3}")
-# What NumPy writes in front of an array, and nothing else that Python could read.
+# The header that NumPy writes in front of an array. It is not parsed as Python, which would accept much more.
 _HEADER = re.compile(
     rb"\{'descr': '([<|A-Za-z0-9]{2,8})', 'fortran_order': False, 'shape': \(([0-9, ]{0,180})\), \} *\n"
 )
@@ -43,15 +43,38 @@ _ZIP64_LOCATOR_SIZE = 20
 def write_archive(
     path: Path, manifest: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], check: Callable[[Path], object]
 ) -> None:
-    """Write the file whole or not at all: under another name first, then, once `check` has read it, in its place."""
+    """Write a model file. If anything fails, an existing file is left unchanged.
+
+    The archive is written under a temporary name, checked, and then moved to its place.
+
+    Parameters
+    ----------
+    path : Path
+        The file. An existing file is replaced.
+    manifest : dict
+        The entries "class" and "model" of the manifest.
+    arrays : dict
+        Arrays by name.
+    check : callable
+        Function that reads the file at a path, and raises an error if it cannot.
+
+    Raises
+    ------
+    ValueError
+        If the model is too large for a file.
+    OSError
+        If the file cannot be written.
+    """
     described = {name: {"dtype": array.dtype.str, "shape": list(array.shape)} for name, array in arrays.items()}
-    stamp = {"format": FORMAT, "format_version": FORMAT_VERSION, "covmetric": covmetric.__version__}
+    stamp = {"format": FORMAT, "format_version": FORMAT_VERSION, "covmetric": __version__}
     text = json.dumps({**stamp, **manifest, "arrays": described}, indent=1, allow_nan=False).encode()
     if len(text) > _MAX_MANIFEST or len(arrays) >= _MAX_MEMBERS:
-        raise ValueError(f"the model has {len(arrays)} arrays and {len(text)} bytes of settings: too many for a file")
+        raise ValueError(
+            f"the model is too large for a file: it has {len(arrays)} arrays and {len(text)} bytes of settings"
+        )
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder: give the name of a file")
-    target = path.resolve()  # a link stays a link
+    target = path.resolve()  # replaces the target of a link, not the link
     draft = target.with_name(f".{uuid.uuid4().hex}.tmp")
     try:
         with draft.open("xb") as file:
@@ -78,14 +101,34 @@ def _write_members(file: BinaryIO, manifest: bytes, arrays: dict[str, npt.NDArra
 
 
 def _member(name: str) -> zipfile.ZipInfo:
-    """A member without a date, so that equal models are equal files, and readable where it is unpacked."""
+    """Return a member without a date, so that equal models give equal files, that is readable when unpacked."""
     info = zipfile.ZipInfo(name)
     info.external_attr = 0o644 << 16
     return info
 
 
 def read_archive(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
-    """The manifest and the arrays of a model file. Raises ValueError for anything else."""
+    """Read a model file, which may be hostile.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    manifest : dict
+        The manifest.
+    arrays : dict
+        The arrays by name.
+
+    Raises
+    ------
+    ValueError, zipfile.BadZipFile, KeyError, TypeError or struct.error
+        If the file is not a model file.
+    OSError
+        If the file cannot be read.
+    """
     with path.open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         _check_directory(file, size)
@@ -95,7 +138,7 @@ def read_archive(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]
             described = _described_arrays(manifest)
             expected = {MANIFEST, *(f"{name}.npy" for name in described)}
             if set(members) != expected:
-                raise ValueError(f"the manifest does not belong to the members {sorted(set(members) ^ expected)}")
+                raise ValueError(f"its manifest and its members disagree about {sorted(set(members) ^ expected)[:5]}")
             arrays = {
                 name: _read_array(archive, members[f"{name}.npy"], dtype, shape)
                 for name, (dtype, shape) in described.items()
@@ -104,18 +147,18 @@ def read_archive(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]
 
 
 def _check_directory(file: BinaryIO, size: int) -> None:
-    """Look at the end of the zip before the library does, which would read a directory of any length."""
+    """Check the end of the archive before the zip library reads it, which would read a directory of any length."""
     if size < _END.size:
         raise ValueError("it is not a zip file")
     file.seek(size - _END.size)
     signature, disk, first_disk, here, total, length, start, comment = _END.unpack(file.read(_END.size))
     if signature != b"PK\x05\x06" or comment or disk or first_disk or here != total:
-        raise ValueError("it is not a zip file, or was cut short")
+        raise ValueError("it is not a zip file, or it was cut short")
     if total > _MAX_MEMBERS or start + length + _END.size != size:
-        raise ValueError(f"it has {total} members, or a directory that does not fit the file")
+        raise ValueError(f"it has {total} members, which are too many, or its directory does not fit the file")
     file.seek(max(0, size - _END.size - _ZIP64_LOCATOR_SIZE))
-    if file.read(4) == b"PK\x06\x07":  # a second directory, whose length nobody has looked at
-        raise ValueError("it is a zip64 file, which models are not")
+    if file.read(4) == b"PK\x06\x07":  # a second directory, whose length has not been checked
+        raise ValueError("it is a zip64 file; model files are not")
     file.seek(0)
 
 
@@ -124,11 +167,11 @@ def _checked_members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.Z
     for info in archive.infolist():
         name = info.filename
         if not _MEMBER.fullmatch(name) or ".." in name:
-            raise ValueError(f"a member is called {name[:80]!r}, which is not a name of an array")
+            raise ValueError(f"a member is called {name[:80]!r}, which is not the name of an array")
         if name in members:
             raise ValueError(f"the member {name!r} occurs twice")
         if info.compress_type != zipfile.ZIP_STORED or info.compress_size != info.file_size or info.flag_bits & 0x1:
-            raise ValueError(f"the member {name!r} is compressed or encrypted; model files are stored as they are")
+            raise ValueError(f"the member {name!r} is compressed or encrypted; members of model files are neither")
         members[name] = info
     if sum(info.file_size for info in members.values()) > size:
         raise ValueError("its members claim to be larger than the file")
@@ -148,8 +191,8 @@ def _read_manifest(archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo]
     version = manifest.get("format_version")
     if version != FORMAT_VERSION or isinstance(version, bool):
         raise ValueError(
-            f"it has format version {version!r}, and covmetric {covmetric.__version__} reads {FORMAT_VERSION}; it says "
-            f"that it was written by covmetric {manifest.get('covmetric')!r}"
+            f"it has format version {version!r:.20}, but covmetric {__version__} reads version "
+            f"{FORMAT_VERSION}; its manifest says that covmetric {manifest.get('covmetric')!r:.40} wrote it"
         )
     if unknown:
         raise ValueError(f"its {MANIFEST} has the unknown entries {sorted(unknown)[:5]}")
@@ -168,9 +211,9 @@ def _described_arrays(manifest: dict[str, Any]) -> dict[str, tuple[np.dtype[Any]
     for name, entry in described.items():
         dtype, shape = entry["dtype"], entry["shape"]
         if not (isinstance(dtype, str) and _DTYPE.fullmatch(dtype)):
-            raise ValueError(f"the array {name!r} has dtype {dtype!r}, which a model does not hold")
+            raise ValueError(f"the array {name!r} has dtype {dtype!r:.40}, which model files do not hold")
         if not (isinstance(shape, list) and len(shape) <= 8 and all(type(s) is int and s >= 0 for s in shape)):
-            raise ValueError(f"the array {name!r} has shape {shape!r}")
+            raise ValueError(f"the array {name!r} has shape {shape!r:.80}, which is not valid")
         found[name] = (np.dtype(dtype), tuple(shape))
     return found
 
@@ -178,26 +221,42 @@ def _described_arrays(manifest: dict[str, Any]) -> dict[str, tuple[np.dtype[Any]
 def _read_array(
     archive: zipfile.ZipFile, info: zipfile.ZipInfo, dtype: np.dtype[Any], shape: tuple[int, ...]
 ) -> npt.NDArray[Any]:
-    """An array whose header agrees with the manifest, and whose data with the header."""
+    """Return an array after checking its header against the manifest, and its data against the header."""
     length = math.prod(shape) * dtype.itemsize
     if not length < info.file_size <= length + 2**16:
-        raise ValueError(f"the member {info.filename!r} has {info.file_size} bytes, which its shape does not fit")
+        raise ValueError(f"the member {info.filename!r} has {info.file_size} bytes, which does not match its shape")
     with archive.open(info) as member:
         if member.read(8) != b"\x93NUMPY\x01\x00":
             raise ValueError(f"the member {info.filename!r} is not an array of version 1.0")
         (header_size,) = struct.unpack("<H", member.read(2))
         header = _HEADER.fullmatch(member.read(header_size))
         if header is None:
-            raise ValueError(f"the header of {info.filename!r} is not one that NumPy writes, or is in column order")
+            raise ValueError(
+                f"the header of {info.filename!r} is not in the form that NumPy writes, or in column order"
+            )
         sizes = tuple(int(size) for size in header[2].decode().replace(" ", "").split(",") if size)
         if sizes != shape or header[1].decode() != dtype.str:
-            raise ValueError(f"the header of {info.filename!r} says {sizes} {header[1].decode()}, the manifest {shape}")
+            raise ValueError(
+                f"the header of {info.filename!r} says shape {sizes} and dtype {header[1].decode()}, "
+                f"but the manifest says {shape} and {dtype.str}"
+            )
         data = member.read(length)
-        if len(data) != length or member.read(1):  # the end of the member is where its checksum is compared
+        if len(data) != length or member.read(1):  # reading the end compares the checksum
             raise ValueError(f"the member {info.filename!r} does not have {length} bytes of data")
     return np.frombuffer(data, dtype=dtype).reshape(shape).copy()
 
 
 def is_storable(dtype: np.dtype[Any]) -> bool:
-    """Whether a model file takes arrays of this type."""
+    """Return whether a model file can hold arrays of a type.
+
+    Parameters
+    ----------
+    dtype : dtype
+        The type, little-endian.
+
+    Returns
+    -------
+    bool
+        True for booleans, numbers and text of fixed length.
+    """
     return _DTYPE.fullmatch(dtype.str) is not None

@@ -1,4 +1,7 @@
-"""Objects as JSON and arrays, and back. Only registered classes can be named by a file, and each checks its parts."""
+"""Conversion of objects to a tree of JSON values with arrays aside, and back.
+
+A file can only name registered classes, and each class checks its parts.
+"""
 
 from __future__ import annotations
 
@@ -15,18 +18,44 @@ _NON_FINITE = {"inf": np.inf, "-inf": -np.inf, "nan": np.nan}
 
 
 class NotStorable(ValueError):
-    """Raised for what a model file cannot hold."""
+    """Error for an object that a model file cannot hold."""
 
 
 class Writer:
-    """Turns objects into a tree of JSON; collects the arrays, and what had to be replaced, on the way."""
+    """Encoder of objects as a tree of JSON values.
+
+    Attributes
+    ----------
+    arrays : dict
+        Arrays that the tree refers to, by name.
+    replaced : list of str
+        Messages about the parts that were replaced because a file cannot hold them.
+    """
 
     def __init__(self) -> None:
         self.arrays: dict[str, npt.NDArray[Any]] = {}
         self.replaced: list[str] = []
 
     def encode(self, value: Any, name: str) -> Any:
-        """The tree of a value; `name` is where it belongs, for its arrays and for messages."""
+        """Return the tree of a value.
+
+        Parameters
+        ----------
+        value : object
+            The value.
+        name : str
+            Path of the value within the model, such as ``"metric_.W"``. Arrays and messages carry it.
+
+        Returns
+        -------
+        object
+            Values of JSON, nested.
+
+        Raises
+        ------
+        NotStorable
+            If a file cannot hold the value.
+        """
         if value is None or isinstance(value, bool | str):
             return value
         if isinstance(value, np.generic) and not isinstance(value.item(), np.generic):
@@ -52,12 +81,14 @@ class Writer:
 
     def _state(self, kind: Kind, value: Any, name: str) -> dict[str, Any]:
         state = {}
-        for key, part in kind.take_apart(value).items():
+        for key, part in kind.get_state(value).items():
+            arrays, replaced = dict(self.arrays), list(self.replaced)
             try:
                 state[key] = self.encode(part, f"{name}.{key}" if name else key)
             except NotStorable as error:
                 if key not in kind.replaceable:
                     raise
+                self.arrays, self.replaced = arrays, replaced  # without those that are inside the part
                 self.replaced.append(f"{error}: its default {kind.replaceable[key]!r} was saved instead")
                 state[key] = self.encode(kind.replaceable[key], key)
         return state
@@ -68,18 +99,44 @@ class Writer:
         array = value.astype(value.dtype.newbyteorder("<"), copy=False)
         if not is_storable(array.dtype):
             raise NotStorable(f"{name} is an array of dtype {value.dtype}, which a model file cannot hold")
+        if name in self.arrays:
+            raise NotStorable(f"{name} is the name of two arrays in the model")
         self.arrays[name] = array
         return {"$array": name}
 
 
 class Reader:
-    """Turns the tree back into objects."""
+    """Decoder of a tree of JSON values.
+
+    Parameters
+    ----------
+    arrays : dict
+        Arrays that the tree may refer to, by name. Each can be used once.
+    """
 
     def __init__(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
         self._arrays = dict(arrays)
 
     def decode(self, node: Any, depth: int = 0) -> Any:
-        """The value of a tree. Raises ValueError where it does not make sense."""
+        """Return the value of a tree, which may come from a hostile file.
+
+        Parameters
+        ----------
+        node : object
+            The tree.
+        depth : int, default=0
+            Number of levels above it.
+
+        Returns
+        -------
+        object
+            The value.
+
+        Raises
+        ------
+        ValueError, KeyError, TypeError or AttributeError
+            If the tree is not valid.
+        """
         if depth > _MAX_DEPTH:
             raise ValueError("its manifest is nested too deeply")
         if node is None or isinstance(node, bool | str | int | float):
@@ -103,15 +160,15 @@ class Reader:
             return _NON_FINITE[content]
         if tag in ENUMS:
             return ENUMS[tag][content]
-        raise ValueError(f"its manifest has the unknown entry {tag[:80]!r}")
+        raise ValueError(f"its manifest has an entry with the unknown tag {tag[:80]!r}")
 
     def _object(self, node: dict[str, Any], depth: int) -> Any:
         kind = KINDS.get(node["$class"])
         if kind is None:
-            raise ValueError(f"it holds a {node['$class']!r}, which is not a class of covmetric models")
-        return kind.put_together({key: self.decode(part, depth + 1) for key, part in node["state"].items()})
+            raise ValueError(f"it holds a {node['$class']!r:.80}, which is not a class that model files may hold")
+        return kind.from_state({key: self.decode(part, depth + 1) for key, part in node["state"].items()})
 
     def finish(self) -> None:
-        """Raise where arrays are left over."""
+        """Raise ValueError if the tree did not refer to all arrays."""
         if self._arrays:
-            raise ValueError(f"its arrays {sorted(self._arrays)} belong to nothing")
+            raise ValueError(f"its manifest does not use the arrays {sorted(self._arrays)[:5]}")

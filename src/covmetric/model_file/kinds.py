@@ -1,7 +1,7 @@
-"""The classes whose objects a model file may hold, and how each is taken apart and put together again.
+"""The register of the classes whose objects a model file may hold.
 
-This package lies below all others: a class that can be saved registers itself here, so that nothing has to be imported
-to save it. Only registered classes can be named by a file.
+This package lies below all others. A class that can be saved registers itself here when it is defined, so saving it
+imports nothing. A file can only name registered classes.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import collections.abc
 import dataclasses
 import enum
 import inspect
+import math
 import types
 import typing
 from collections.abc import Callable, Iterable
@@ -22,48 +23,74 @@ from covmetric._utils.validation import is_count
 
 @dataclasses.dataclass(frozen=True)
 class Kind:
-    """How the objects of a class are taken apart into named parts, and put together again.
+    """A class of objects in model files, with its conversions to and from a dict of named parts.
 
     Attributes
     ----------
     name : str
-        The name of the class in files.
+        Name of the class in files.
     cls : type
         The class.
-    take_apart : callable
-        From an object to a dict of its parts.
-    put_together : callable
-        From such a dict, which may come from a hostile file, to an object; raises ValueError if the parts make none.
+    get_state : callable
+        Function that takes an object of the class and returns a dict of its parts.
+    from_state : callable
+        Function that takes such a dict, which may come from a hostile file, and returns an object. It raises ValueError
+        if the parts are not valid.
     replaceable : dict
-        Parts that are saved with the value given here if a file cannot hold them.
+        Parts that may be replaced in a file, with their replacements. A part is replaced if a file cannot hold it.
     """
 
     name: str
     cls: type
-    take_apart: Callable[[Any], dict[str, Any]]
-    put_together: Callable[[dict[str, Any]], Any]
+    get_state: Callable[[Any], dict[str, Any]]
+    from_state: Callable[[dict[str, Any]], Any]
     replaceable: dict[str, Any] = dataclasses.field(default_factory=dict)
 
 
 class Stateful(Protocol):
-    """An object that knows its own state for a file."""
+    """An object that converts itself to a dict of named parts."""
 
     def get_state(self) -> dict[str, Any]:
-        """Return the parts of the object."""
+        """Return the parts of the object.
+
+        Returns
+        -------
+        dict
+            Values that a model file can hold, by name.
+        """
         ...
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
-        """Make an object of its parts, which may come from a hostile file."""
+        """Make an object from its parts.
+
+        Parameters
+        ----------
+        state : dict
+            Parts as returned by `get_state`. They may come from a hostile file.
+
+        Returns
+        -------
+        object
+            An object of this class.
+
+        Raises
+        ------
+        ValueError
+            If the parts are not valid.
+        """
         ...
 
 
 #: The registered kinds, by their name in files.
 KINDS: dict[str, Kind] = {}
-#: The same, by class.
+#: The registered kinds, by class.
 KINDS_BY_CLASS: dict[type, Kind] = {}
 #: The registered enumerations, by their tag in files.
 ENUMS: dict[str, type[enum.Enum]] = {}
+
+# Tags that the codec uses for itself.
+_RESERVED_TAGS = frozenset({"$array", "$class", "$dict", "$float", "$objects", "$tuple"})
 
 
 def register(kind: Kind) -> None:
@@ -72,98 +99,145 @@ def register(kind: Kind) -> None:
     Parameters
     ----------
     kind : Kind
-        The class and how to store it.
+        The class and its conversions.
 
     Raises
     ------
     ValueError
-        If another class is registered under the same name.
+        If another class has the same name in files, or if the class has another name in files.
     """
-    known = KINDS.get(kind.name)
-    if known is not None and known.cls is not kind.cls:
-        raise ValueError(f"two classes are called {kind.name!r} in model files: {known.cls} and {kind.cls}")
+    namesake = KINDS.get(kind.name)
+    # A module that is reloaded defines its classes again.
+    if namesake is not None and _qualified_name(namesake.cls) != _qualified_name(kind.cls):
+        raise ValueError(f"two classes are called {kind.name!r} in model files: {namesake.cls} and {kind.cls}")
+    registered = KINDS_BY_CLASS.get(kind.cls)
+    if registered is not None and registered.name != kind.name:
+        raise ValueError(f"{kind.cls} is already called {registered.name!r} in model files, not {kind.name!r}")
     KINDS[kind.name] = KINDS_BY_CLASS[kind.cls] = kind
 
 
-def register_enum(tag: str, cls: type[enum.Enum]) -> None:
+def register_enum(tag: str, class_: type[enum.Enum]) -> None:
     """Allow the members of an enumeration in model files.
 
     Parameters
     ----------
     tag : str
-        The entry of the manifest that marks a member, with a leading dollar sign.
-    cls : type
+        Key of the manifest that marks a member. It starts with a dollar sign.
+    class_ : type
         The enumeration.
+
+    Raises
+    ------
+    ValueError
+        If the tag does not start with a dollar sign, or is in use.
+
+    Examples
+    --------
+    >>> from covmetric.solvers import Status
+    >>> register_enum("$status", Status)
     """
-    ENUMS[tag] = cls
+    if not tag.startswith("$"):
+        raise ValueError(f"tag must start with a dollar sign, got {tag!r}")
+    registered = ENUMS.get(tag, class_)
+    if tag in _RESERVED_TAGS or _qualified_name(registered) != _qualified_name(class_):
+        raise ValueError(f"tag {tag!r} is already in use in model files; choose another one for {class_}")
+    ENUMS[tag] = class_
 
 
 def register_components(classes: Iterable[type]) -> None:
-    """Register classes whose objects keep the arguments of their constructor under the same names, and nothing else.
+    """Register classes whose objects consist of the arguments of their constructor.
+
+    The objects keep the arguments in attributes of the same names. They have no other state.
 
     Parameters
     ----------
     classes : iterable of types
         The classes, for example the values of a registry.
+
+    Examples
+    --------
+    >>> from covmetric.slacks import SLACKS
+    >>> register_components(SLACKS.values())
     """
-    for cls in classes:
-        names = list(constructor_defaults(cls))
-        register(Kind(cls.__name__, cls, _getter(names), _constructor(cls)))
+    for class_ in classes:
+        names = list(constructor_defaults(class_))
+        register(Kind(class_.__name__, class_, _getter(names), _constructor(class_)))
 
 
-def register_record(cls: Any, name: str | None = None) -> None:
-    """Register a dataclass; the parts in a file must have the types that the fields are declared with.
+def register_record(class_: Any, name: str | None = None) -> None:
+    """Register a dataclass.
+
+    The parts that a file gives for it must have the types that the fields are declared with; see `fits`.
 
     Parameters
     ----------
-    cls : type
+    class_ : type
         The dataclass.
     name : str or None, default=None
-        The name of the class in files; None: its own.
-    """
-    declared = {field.name: field.type for field in dataclasses.fields(cls)}
+        Name of the class in files. If None, the name of the class.
 
-    def put_together(state: dict[str, Any]) -> Any:
-        hints = typing.get_type_hints(cls)
+    Examples
+    --------
+    >>> from covmetric import Certificate
+    >>> register_record(Certificate)
+    """
+    declared = {field.name: field.type for field in dataclasses.fields(class_)}
+
+    def from_state(state: dict[str, Any]) -> Any:
+        hints = typing.get_type_hints(class_)
         for part, words in declared.items():
             if not fits(hints[part], state[part]):
-                raise ValueError(f"{cls.__name__}.{part} must be {words}, got {state[part]!r:.60}")
-        return cls(**state)
+                raise ValueError(f"{class_.__name__}.{part} must be {words}, got {state[part]!r:.60}")
+        return class_(**state)
 
-    register(Kind(name or cls.__name__, cls, _getter(list(declared)), put_together))
+    register(Kind(name or class_.__name__, class_, _getter(list(declared)), from_state))
 
 
-def register_stateful(cls: type[Stateful], replaceable: dict[str, Any] | None = None) -> None:
-    """Register a class whose objects know their own state.
+def register_stateful(class_: type[Stateful], replaceable: dict[str, Any] | None = None) -> None:
+    """Register a class that has the methods `get_state` and `from_state`.
 
     Parameters
     ----------
-    cls : type
-        A class with `get_state` and `from_state`.
+    class_ : type
+        The class.
     replaceable : dict or None, default=None
-        Parts that are saved with the value given here if a file cannot hold them.
+        Parts that may be replaced in a file, with their replacements. A part is replaced if a file cannot hold it.
+
+    Examples
+    --------
+    >>> from covmetric import LearnedMetric
+    >>> register_stateful(LearnedMetric)
     """
-    register(Kind(cls.__name__, cls, cls.get_state, cls.from_state, replaceable or {}))
+    register(Kind(class_.__name__, class_, class_.get_state, class_.from_state, replaceable or {}))
 
 
-def constructor_defaults(cls: type) -> dict[str, Any]:
-    """Return the names of the arguments of a constructor, with their defaults.
+def constructor_defaults(class_: type) -> dict[str, Any]:
+    """Return the arguments of a constructor.
 
     Parameters
     ----------
-    cls : type
+    class_ : type
         The class.
 
     Returns
     -------
     dict
+        Defaults by the name of the argument; ``inspect.Parameter.empty`` for an argument without a default.
+
+    Examples
+    --------
+    >>> from covmetric.neighbors import BruteSearch
+    >>> constructor_defaults(BruteSearch)
+    {'n_jobs': None}
     """
-    parameters = inspect.signature(cls).parameters.values()
+    parameters = inspect.signature(class_).parameters.values()
     return {p.name: p.default for p in parameters if p.kind is not p.VAR_KEYWORD}
 
 
 def for_any_machine(state: dict[str, Any]) -> dict[str, Any]:
-    """Return settings without the number of jobs, which belongs to the machine and not to the model.
+    """Return settings with `n_jobs` set to None.
+
+    The number of jobs belongs to the machine and not to the model. A file must not choose it.
 
     Parameters
     ----------
@@ -173,23 +247,39 @@ def for_any_machine(state: dict[str, Any]) -> dict[str, Any]:
     Returns
     -------
     dict
+        The same settings, with ``n_jobs=None`` if they include `n_jobs`.
+
+    Examples
+    --------
+    >>> for_any_machine({"lam": 0.1, "n_jobs": 64})
+    {'lam': 0.1, 'n_jobs': None}
     """
     return {**state, "n_jobs": None} if "n_jobs" in state else state
 
 
 def fits(hint: Any, value: Any) -> bool:
-    """Return whether a value that came from a file has the declared type.
+    """Return whether a value from a file has the declared type.
+
+    Floats must be finite and integers must not be negative. A truth value is not a number. A function never fits,
+    because a file cannot hold one.
 
     Parameters
     ----------
     hint : type
-        As of `typing.get_type_hints`. Floats must be finite, integers must not be negative; functions never fit.
+        A type as returned by `typing.get_type_hints`: Any, a class, a union, a tuple of fixed length, an array with a
+        dtype, or a callable.
     value : object
         The value.
 
     Returns
     -------
     bool
+        Whether the value fits the hint.
+
+    Raises
+    ------
+    TypeError
+        If the hint is of another form, such as a list with a type of items.
 
     Examples
     --------
@@ -202,16 +292,28 @@ def fits(hint: Any, value: Any) -> bool:
     if origin in (typing.Union, types.UnionType):
         return any(fits(argument, value) for argument in arguments)
     if origin is np.ndarray:
-        return isinstance(value, np.ndarray) and value.dtype == typing.get_args(arguments[1])[0]
-    if origin is tuple:
+        (scalar,) = typing.get_args(arguments[1])
+        return isinstance(value, np.ndarray) and (scalar is Any or value.dtype == np.dtype(scalar))
+    if origin is tuple and Ellipsis not in arguments:
         return isinstance(value, tuple) and len(value) == len(arguments) and all(map(fits, arguments, value))
     if origin is collections.abc.Callable:
         return False
     if hint is float:
-        return isinstance(value, int | float) and not isinstance(value, bool) and bool(np.isfinite(value))
+        return isinstance(value, int | float) and not isinstance(value, bool) and _is_finite(value)
     if hint is int:
         return is_count(value)
-    return isinstance(value, origin or hint)
+    cls = origin or hint
+    # The items of any other container would not be checked.
+    if not isinstance(cls, type) or (arguments and issubclass(cls, collections.abc.Iterable)):
+        raise TypeError(f"values of the type {hint} cannot be checked")
+    return isinstance(value, cls)
+
+
+def _is_finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer beyond the range of floats
+        return False
 
 
 def _getter(names: list[str]) -> Callable[[Any], dict[str, Any]]:
@@ -220,3 +322,7 @@ def _getter(names: list[str]) -> Callable[[Any], dict[str, Any]]:
 
 def _constructor(cls: type) -> Callable[[dict[str, Any]], Any]:
     return lambda state: cls(**for_any_machine(state))
+
+
+def _qualified_name(cls: type) -> tuple[str, str]:
+    return cls.__module__, cls.__qualname__

@@ -1,4 +1,4 @@
-"""The base class of everything that can be saved to a file of its own."""
+"""The base class of the objects that can be saved to a file of their own."""
 
 from __future__ import annotations
 
@@ -9,30 +9,38 @@ from covmetric.model_file.files import read_model, write_model
 
 
 class Savable:
-    """Adds `save` and `load` to a class that is registered with the codec."""
+    """Base class with the methods `save` and `load`, for registered classes.
+
+    Examples
+    --------
+    >>> from covmetric import CovMetric
+    >>> issubclass(CovMetric, Savable)
+    True
+    """
 
     def is_fitted(self) -> bool:
-        """Return whether there is anything to save.
+        """Return whether the object is fitted. Only fitted objects can be saved.
 
         Returns
         -------
         bool
+            True unless a subclass says otherwise.
         """
         return True
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Save to a file, without pickle; see `covmetric.save_model`.
+        """Save the fitted object to a file; see `covmetric.save_model`.
 
         Parameters
         ----------
         path : path-like
-            An existing file is replaced.
+            The file. An existing file is replaced.
         """
         write_model(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Load from a file; see `covmetric.load_model`.
+        """Load an object of this class from a file; see `covmetric.load_model`.
 
         Parameters
         ----------
@@ -42,7 +50,7 @@ class Savable:
         Returns
         -------
         object
-            An object of this class.
+            A fitted object of this class.
 
         Raises
         ------

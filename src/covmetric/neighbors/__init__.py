@@ -1,4 +1,4 @@
-"""The exact nearest neighbours of vectors. `SEARCHES` lists the ways to find them by name."""
+"""Exact searches for nearest neighbours, and their votes. `SEARCHES` lists the searches by name."""
 
 from __future__ import annotations
 
@@ -23,16 +23,26 @@ __all__ = ["SEARCHES", "BruteSearch", "FaissSearch", "PrunedSearch", "Search", "
 def get_search(
     algorithm: str | Search = "auto", n_jobs: int | None = None, shape: tuple[int, int] | None = None
 ) -> Search:
-    """The search of that name, or the object itself.
+    """Return the search of a name, or the object itself.
 
     Parameters
     ----------
-    algorithm : {"auto", "brute", "pruned", "faiss"} or Search
-        "auto": "pruned" where the vectors are many and long, otherwise "brute".
+    algorithm : {"auto", "brute", "pruned", "faiss"} or Search, default="auto"
+        Name of a search, or an object. "auto" chooses "pruned" for many long vectors, and "brute" otherwise.
     n_jobs : int or None, default=None
-        For the search of a name.
-    shape : (l, q) or None, default=None
-        That of the vectors to be fitted, for "auto"; None: not known, and "brute".
+        Number of threads for the search of a name. It must be None if `algorithm` is an object.
+    shape : tuple (l, q) or None, default=None
+        Shape of the vectors to be fitted, for "auto". If None, "auto" chooses "brute".
+
+    Returns
+    -------
+    Search
+        The search, not fitted unless the object was.
+
+    Raises
+    ------
+    ValueError
+        If `algorithm` is neither a name nor a search.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What every search of neighbours shares: the checks, the units, and the distances that are returned."""
+"""The base class of the searches: the checks of the input, its scaling, and the distances that are returned."""
 
 from __future__ import annotations
 
@@ -9,19 +9,28 @@ import numpy as np
 
 from covmetric._utils.validation import FloatArray, IntArray, as_floats, first_index, is_count
 
-_FREE = 8  # a spread within 2**-8 and 2**8 needs no scaling
+_UNSCALED_EXPONENT = 8  # a spread between 2**-8 and 2**8 needs no scaling
 
 
 class Search(ABC):
-    """The exact k nearest of vectors (l, q), in Euclidean distance.
+    """Base class of the exact searches for the k nearest vectors, in Euclidean distance.
 
-    However a search finds them, their distances come from differences of the vectors as they were given, so that every
-    search returns the same bits. Those that tie come in the order of their indices.
+    Every search computes the returned distances from differences of the given vectors. All searches therefore return
+    the same bits, however they find the neighbours. Vectors at the same distance are sorted by their index.
+
+    A subclass has a `name` and implements `_fit` and `_nearest`.
 
     Parameters
     ----------
     n_jobs : int or None, default=None
-        Threads, as in joblib. The result does not depend on it.
+        Number of threads, as in joblib. The result does not depend on it.
+
+    Examples
+    --------
+    >>> from covmetric.neighbors import get_search
+    >>> distances, indices = get_search("brute").fit([[0.0], [1.0], [3.0]]).nearest([[0.9]], 2)
+    >>> indices
+    array([[1, 0]])
     """
 
     name: ClassVar[str]
@@ -33,49 +42,74 @@ class Search(ABC):
         return f"{type(self).__name__}(n_jobs={self.n_jobs})"
 
     def fit(self, vectors: Any) -> Self:
-        """Remember the vectors to search among, shape (l, q), finite, l >= 1 and q >= 1."""
+        """Store the vectors to search among.
+
+        Parameters
+        ----------
+        vectors : array of shape (l, q)
+            Finite vectors, with l >= 1 and q >= 1. They are copied.
+
+        Returns
+        -------
+        Search
+            The search itself.
+
+        Raises
+        ------
+        ValueError
+            If the array has another shape, or has NaN or infinite entries.
+        """
         array = as_floats("vectors", vectors)
         if array.ndim != 2 or 0 in array.shape:
             raise ValueError(f"vectors must have shape (l, q) with l >= 1 and q >= 1, got {array.shape}")
-        # A spread near 1 keeps squares from over- and underflowing, in float32, too (EEG in volts is near 1e-6); powers
-        # of two leave the digits alone.
+        # A spread near 1 prevents overflow and underflow of the squares, also in float32 (EEG in volts is near 1e-6).
+        # Powers of two do not change the digits.
         exponent = -int(np.frexp(np.ptp(array, axis=0).max())[1])
-        self._exponent = exponent if abs(exponent) > _FREE else 0
+        self._exponent = exponent if abs(exponent) > _UNSCALED_EXPONENT else 0
         self._vectors: FloatArray = self._scaled(array)
-        # Distances by a matrix product lose the digits that the vectors have in common.
+        # Distances from a matrix product lose the digits that the vectors have in common: centre them first.
         self._centre: FloatArray = self._vectors.mean(axis=0)
         self._fit()
         return self
 
     def nearest(self, vectors: Any, k: int) -> tuple[FloatArray, IntArray]:
-        """The k nearest of each vector, in ascending order.
+        """Return the k nearest fitted vectors of each query, in ascending order of distance.
 
         Parameters
         ----------
-        vectors : array, shape (l, q), or None
-            None: the k nearest of each fitted vector among the others.
-        k : int >= 1
+        vectors : array of shape (l, q) or None
+            The queries. If None, each fitted vector is a query, and is not a neighbour of itself.
+        k : int
+            Number of neighbours, at least 1.
 
         Returns
         -------
-        distances : array, shape (l, k)
-            Not squared.
-        indices : array of int64, shape (l, k)
+        distances : array of shape (l, k)
+            Distances, not squared.
+        indices : array of int, shape (l, k)
+            Indices into the fitted vectors. Vectors at the same distance are sorted by their index.
+
+        Raises
+        ------
+        ValueError
+            If fewer than k vectors can be found, if the queries have another length than the fitted vectors, or if a
+            squared distance overflows.
         """
         count, q = self._vectors.shape
-        own = vectors is None
-        if not (is_count(k) and 1 <= k <= count - own):
-            among = f"{count} vectors are fitted" + (", each of which is no neighbour of its own" if own else "")
-            raise ValueError(f"k must be an integer from 1 to {count - own}, got {k!r}: {among}; fit more or lower k")
-        if own:
+        among_fitted = vectors is None
+        available = count - among_fitted
+        if not (is_count(k) and 1 <= k <= available):
+            reason = f"{count} vectors are fitted" + (", and no vector is its own neighbour" if among_fitted else "")
+            raise ValueError(f"k must be an integer from 1 to {available}, got {k!r}: {reason}; fit more or lower k")
+        if among_fitted:
             queries = self._vectors
         else:
             queries = _as_floats(vectors)
             if queries.ndim != 2 or queries.shape[1] != q:
-                raise ValueError(f"vectors must have shape (l, {q}), as those that were fitted; got {queries.shape}")
+                raise ValueError(f"vectors must have shape (l, {q}), like the fitted vectors; got {queries.shape}")
         with np.errstate(over="ignore", invalid="ignore"):
-            queries = queries if own else self._scaled(queries)
-            squared, indices = self._nearest(queries, int(k), np.arange(count) if own else None)
+            queries = queries if among_fitted else self._scaled(queries)
+            squared, indices = self._nearest(queries, int(k), np.arange(count) if among_fitted else None)
         if not np.isfinite(squared).all():
             where = first_index(~np.isfinite(squared))[0]
             raise ValueError(f"vectors[{where}] is too far from the fitted vectors: its squared distance overflows")
@@ -86,14 +120,14 @@ class Search(ABC):
 
     @abstractmethod
     def _fit(self) -> None:
-        """Prepare `_vectors`, whose mean is `_centre`."""
+        """Prepare the search among `_vectors`, whose mean is `_centre`."""
 
     @abstractmethod
-    def _nearest(self, queries: FloatArray, k: int, own: IntArray | None) -> tuple[FloatArray, IntArray]:
-        """Squared distances and indices, each (l, k); own: the vector that is not to be found, for each query."""
+    def _nearest(self, queries: FloatArray, k: int, excluded: IntArray | None) -> tuple[FloatArray, IntArray]:
+        """Return squared distances and indices, each (l, k); `excluded` has one index per query, not to be found."""
 
 
 def _as_floats(vectors: Any) -> FloatArray:
-    """`as_floats`, without a copy where there is no need."""
+    """Return `as_floats` of the vectors, without a copy if none is needed."""
     ready = isinstance(vectors, np.ndarray) and vectors.dtype == np.float64 and vectors.flags.c_contiguous
     return vectors if ready and np.isfinite(vectors).all() else as_floats("vectors", vectors)

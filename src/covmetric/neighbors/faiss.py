@@ -1,4 +1,4 @@
-"""All distances by FAISS in float32, proved in float64."""
+"""Brute force by FAISS: candidates in float32, distances in float64."""
 
 from __future__ import annotations
 
@@ -8,31 +8,42 @@ from typing import Any
 import numpy as np
 
 from covmetric._utils.validation import FloatArray, IntArray
-from covmetric.neighbors.brute import BruteSearch, rounding
+from covmetric.neighbors.brute import BruteSearch, relative_rounding
 
 
 class FaissSearch(BruteSearch):
-    """The nearest by FAISS's brute force in float32, with lists as long as the proof of `BruteSearch` needs.
+    """Exact search by FAISS's brute force in float32, with the proof of `BruteSearch`.
 
-    Needs the package faiss-cpu: ``pip install "covmetric[faiss]"``. FAISS takes the threads of OpenMP, not `n_jobs`.
+    The lists of candidates are as long as the proof requires, given the rounding errors of float32. The search needs
+    the package faiss-cpu: ``pip install "covmetric[faiss]"``.
+
+    Parameters
+    ----------
+    n_jobs : int or None, default=None
+        Ignored. FAISS uses the threads of OpenMP.
+
+    Examples
+    --------
+    >>> FaissSearch()
+    FaissSearch(n_jobs=None)
     """
 
     name = "faiss"
 
     def _fit(self) -> None:
-        faiss = _faiss()
+        faiss = _import_faiss()
         q = self._vectors.shape[1]
         self._index = faiss.IndexFlatL2(q)
         self._index.add((self._vectors - self._centre).astype(np.float32))
-        self._allowance = rounding(q, np.float32)
+        self._allowance = relative_rounding(q, np.float32)
 
-    def _list(self, centred: FloatArray, count: int) -> tuple[FloatArray, IntArray]:
+    def _candidates(self, centred: FloatArray, count: int) -> tuple[FloatArray, IntArray]:
         squared, indices = self._index.search(centred.astype(np.float32), count)
-        # A query too large for float32 finds nothing, which FAISS marks by -1, and which proves nothing.
+        # FAISS finds nothing for a query beyond the range of float32 and returns -1. NaN makes the proof fail.
         return np.where(indices < 0, np.nan, squared), np.maximum(indices, 0)
 
 
-def _faiss() -> Any:
+def _import_faiss() -> Any:
     try:
         return import_module("faiss")
     except ImportError as error:

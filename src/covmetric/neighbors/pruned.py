@@ -1,4 +1,4 @@
-"""Distances are bounded from below in a few dimensions; only those that may be among the nearest are worked out."""
+"""Search with lower bounds in a few dimensions: only the distances of possible neighbours are computed in full."""
 
 from __future__ import annotations
 
@@ -17,26 +17,38 @@ from covmetric._utils.tuning import (
     PRUNED_TRY,
 )
 from covmetric._utils.validation import FloatArray, IntArray
-from covmetric.neighbors.brute import TINY, BruteSearch, rounding
+from covmetric.neighbors.brute import TINY, BruteSearch, relative_rounding
 
 SingleArray = npt.NDArray[np.float32]
-Found = tuple[FloatArray, IntArray, int]
+#: Squared distances and indices, each of shape (l, k), and the number of distances that were computed in full.
+BlockResult = tuple[FloatArray, IntArray, int]
 
-_LARGEST = 1e12  # norm that is searched in float32, at a spread near 1
+_MAX_NORM = 1e12  # of a query that is searched in float32, at a spread near 1; squares stay within its range
 
 
 class PrunedSearch(BruteSearch):
-    """The nearest by lower bounds in r principal directions where they rule out nearly all, else by brute force.
+    """Exact search that discards most vectors by lower bounds on their distances.
 
-    With P the projection onto the directions, ``|P (x - y)|^2 + (|x - P x| - |y - P y|)^2 <= |x - y|^2``. The left side
-    is a squared distance in r + 1 dimensions: one small matrix product in float32 gives it for all pairs.
+    The bounds use r principal directions of the vectors. Where they discard too few vectors, the search falls back to
+    brute force.
+
+    Parameters
+    ----------
+    n_jobs : int or None, default=None
+        Number of threads, as in joblib. The result does not depend on it.
 
     Attributes
     ----------
     n_directions_ : int
-        r, by the costs in a sample of the fitted vectors; 0: brute force is expected to be faster.
+        The number of directions r, chosen by the estimated cost on a sample of the fitted vectors. It is 0 if brute
+        force is expected to be faster.
     n_exact_ : int
-        How many distances the last `nearest` worked out in all q dimensions, those of brute force included.
+        Number of distances that the last call of `nearest` computed in all q dimensions, including brute force.
+
+    Notes
+    -----
+    Let P be the projection onto the directions. Then ``|P (x - y)|^2 + (|x - P x| - |y - P y|)^2 <= |x - y|^2``. The
+    left side is a squared distance in r + 1 dimensions. A small matrix product in float32 gives it for all pairs.
 
     Examples
     --------
@@ -59,38 +71,45 @@ class PrunedSearch(BruteSearch):
         z = self._compress(self._vectors)[0].astype(np.float32)
         squares = np.einsum("ir,ir->i", z, z, dtype=np.float64)[:, None]
         self._references = np.hstack([z, squares.astype(np.float32)])
-        # x - P x comes from |x|^2 - |P x|^2, which leaves half of the digits where it is small.
-        self._blur = 2.0 * np.sqrt(rounding(q, np.float64) * self.n_directions_**0.5) + np.finfo(np.float32).eps
-        self._product_error = rounding(self.n_directions_ + 2, np.float32)
+        # |x - P x| comes from |x|^2 - |P x|^2. If it is small, only half of its digits are right.
+        self._residual_error = (
+            2.0 * np.sqrt(relative_rounding(q, np.float64) * self.n_directions_**0.5) + np.finfo(np.float32).eps
+        )
+        self._product_error = relative_rounding(self.n_directions_ + 2, np.float32)
 
     def _directions(self) -> FloatArray:
-        """An orthonormal basis, shape (q, r), of as many principal directions of a sample as pay; r = 0: none."""
+        """Return an orthonormal basis (q, r) of principal directions of a sample, with the r of the lowest cost."""
         total, q = self._vectors.shape
         sample = np.random.default_rng(0).permutation(total)[: PRUNED_LEARN + PRUNED_TRY]
         centred = self._vectors[sample] - self._centre
-        first, second = np.split(centred, [len(sample) * PRUNED_LEARN // (PRUNED_LEARN + PRUNED_TRY)])
-        values, vectors = np.linalg.eigh(first @ first.T)
-        sound = np.flatnonzero(values > 1e-10 * np.abs(values).max(initial=0.0))[::-1]
-        axes = vectors[:, sound] / np.sqrt(values[sound])
-        products = second @ centred.T
-        z, squares = products[:, : len(first)] @ axes, np.einsum("iq,iq->i", centred, centred)
-        own = squares[len(first) :]
-        D = own[:, None] + squares - 2.0 * products
-        np.fill_diagonal(D[:, len(first) :], np.inf)
+        # The first part of the sample gives the directions; the second part serves as queries.
+        learned, tried = np.split(centred, [len(sample) * PRUNED_LEARN // (PRUNED_LEARN + PRUNED_TRY)])
+        values, vectors = np.linalg.eigh(learned @ learned.T)
+        significant = np.flatnonzero(values > 1e-10 * np.abs(values).max(initial=0.0))[::-1]
+        axes = vectors[:, significant] / np.sqrt(values[significant])
+        products = tried @ centred.T
+        z, squares = products[:, : len(learned)] @ axes, np.einsum("iq,iq->i", centred, centred)
+        query_squares = squares[len(learned) :]
+        D = query_squares[:, None] + squares - 2.0 * products
+        np.fill_diagonal(D[:, len(learned) :], np.inf)
         nearest = D.min(axis=1, initial=np.inf)[:, None]
         costs = {0: PRUNED_BRUTE * q}
         for r in (2**j for j in range(3, 10)):
-            if r > min(len(sound), q // 4):
+            if r > min(len(significant), q // 4):
                 break
-            kept = np.einsum("ir,ir->i", z[:, :r], z[:, :r])
-            w = np.column_stack([z[:, :r], np.sqrt(np.maximum(own - kept, 0.0))])
-            share = float((own[:, None] + own - 2.0 * w @ w.T <= nearest).mean())
-            # The last term: projecting a query, and as many fitted vectors.
-            costs[r] = PRUNED_FILTER + PRUNED_BOUND * r + PRUNED_EXACT * q * share + 2.0 * PRUNED_BRUTE * q * r / total
-        return np.linalg.qr(first.T @ axes[:, : min(costs, key=lambda r: costs[r])])[0]
+            projected_squares = np.einsum("ir,ir->i", z[:, :r], z[:, :r])
+            w = np.column_stack([z[:, :r], np.sqrt(np.maximum(query_squares - projected_squares, 0.0))])
+            kept_fraction = float((query_squares[:, None] + query_squares - 2.0 * w @ w.T <= nearest).mean())
+            costs[r] = (
+                PRUNED_FILTER
+                + PRUNED_BOUND * r
+                + PRUNED_EXACT * q * kept_fraction
+                + 2.0 * PRUNED_BRUTE * q * r / total  # the projections of a query and of as many fitted vectors
+            )
+        return np.linalg.qr(learned.T @ axes[:, : min(costs, key=lambda r: costs[r])])[0]
 
     def _compress(self, vectors: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """The vectors in r + 1 dimensions, and their norms; by blocks, for the sake of the centred copy."""
+        """Return the vectors in r + 1 dimensions, and their norms; by blocks, to limit the centred copy."""
         z, norms = np.empty((len(vectors), self.n_directions_ + 1)), np.empty(len(vectors))
         size = max(1, BOUND_ENTRIES // vectors.shape[1])
         for start in range(0, len(vectors), size):
@@ -102,81 +121,85 @@ class PrunedSearch(BruteSearch):
             norms[block] = np.sqrt(squares)
         return z, norms
 
-    def _nearest(self, queries: FloatArray, k: int, own: IntArray | None) -> tuple[FloatArray, IntArray]:
-        found = self._prune_all(queries, k, own)
+    def _nearest(self, queries: FloatArray, k: int, excluded: IntArray | None) -> tuple[FloatArray, IntArray]:
         squared, indices = np.empty((len(queries), k)), np.empty((len(queries), k), dtype=np.int64)
-        rest, self.n_exact_ = np.ones(len(queries), dtype=bool), 0
-        for block, one in found:
-            squared[block], indices[block] = one[:2]
-            self.n_exact_ += one[2]
-            rest[block] = False
-        if rest.any():
-            self.n_exact_ += int(rest.sum()) * len(self._vectors)
-            squared[rest], indices[rest] = self._by_brute_force(queries, k, own, rest)
+        remaining, self.n_exact_ = np.ones(len(queries), dtype=bool), 0
+        for block, (block_squared, block_indices, n_exact) in self._prune_blocks(queries, k, excluded):
+            squared[block], indices[block] = block_squared, block_indices
+            self.n_exact_ += n_exact
+            remaining[block] = False
+        if remaining.any():
+            self.n_exact_ += int(remaining.sum()) * len(self._vectors)
+            squared[remaining], indices[remaining] = self._by_brute_force(queries, k, excluded, remaining)
         return squared, indices
 
     def _by_brute_force(
-        self, queries: FloatArray, k: int, own: IntArray | None, rest: npt.NDArray[np.bool_]
+        self, queries: FloatArray, k: int, excluded: IntArray | None, mask: npt.NDArray[np.bool_]
     ) -> tuple[FloatArray, IntArray]:
+        """Return the neighbours of the queries in the mask."""
         if not self._can_fall_back:
             super()._fit()
             self._can_fall_back = True
-        if rest.all():
-            return super()._nearest(queries, k, own)
-        return super()._nearest(queries[rest], k, None if own is None else own[rest])
+        if mask.all():
+            return super()._nearest(queries, k, excluded)
+        return super()._nearest(queries[mask], k, None if excluded is None else excluded[mask])
 
-    def _prune_all(self, queries: FloatArray, k: int, own: IntArray | None) -> list[tuple[slice, Found]]:
-        """Blocks of queries, and what was found for them; those that are left to brute force are not listed."""
+    def _prune_blocks(self, queries: FloatArray, k: int, excluded: IntArray | None) -> list[tuple[slice, BlockResult]]:
+        """Return blocks of queries with their results, without the blocks for which brute force is faster."""
         total = len(self._vectors)
         if self.n_directions_ == 0 or 8 * k > total or len(queries) == 0:
             return []
         size = max(1, BOUND_ENTRIES // total)
         blocks = [slice(start, start + size) for start in range(0, len(queries), size)]
-        work = [(queries[block], k, None if own is None else own[block]) for block in blocks]
-        # Where the bounds of the first queries rule out too little, the others are not tried.
-        found = [self._prune(*work[0])]
-        if found[0] is not None:
-            found += Parallel(self.n_jobs, prefer="threads")(delayed(self._prune)(*one) for one in work[1:])
-        return [(block, one) for block, one in zip(blocks, found, strict=False) if one is not None]
+        tasks = [(queries[block], k, None if excluded is None else excluded[block]) for block in blocks]
+        # If the bounds discard too little for the first block, the other blocks are not tried.
+        results = [self._prune(*tasks[0])]
+        if results[0] is not None:
+            results += Parallel(self.n_jobs, prefer="threads")(delayed(self._prune)(*task) for task in tasks[1:])
+        return [(block, result) for block, result in zip(blocks, results, strict=False) if result is not None]
 
-    def _prune(self, queries: FloatArray, k: int, own: IntArray | None) -> Found | None:
-        """Squared distances and indices (l, k), and how many distances it took; None where brute force is faster."""
+    def _prune(self, queries: FloatArray, k: int, excluded: IntArray | None) -> BlockResult | None:
+        """Return the neighbours of a block of queries, or None if brute force is faster."""
         z, norms = self._compress(queries)
-        if norms.max() > _LARGEST:
+        if norms.max() > _MAX_NORM:
             return None
         z32 = z.astype(np.float32)
         each = np.arange(len(queries))
-        # Squared distances in r + 1 dimensions, less the squared norm of the query.
+        # Squared distances in r + 1 dimensions, minus the squared norm of the query.
         bounds = np.hstack([-2.0 * z32, np.ones((len(z), 1), dtype=np.float32)]) @ self._references.T
         offsets = np.einsum("ir,ir->i", z32, z32, dtype=np.float64)
-        if own is not None:
-            bounds[each, own] = np.inf
-        seeds = _leaders(bounds, k)
+        if excluded is not None:
+            bounds[each, excluded] = np.inf
+        # The distances of k vectors with small bounds limit the distance of the k-th neighbour.
+        seeds = _columns_of_small_bounds(bounds, k)
         rows, columns = np.repeat(each, k), seeds.ravel()
         squared = squared_distances(queries, self._vectors, rows, columns)
         bounds[rows, columns] = np.inf
         d = np.sqrt(squared.reshape(-1, k).max(axis=1))
         limits = self._limits(norms, d, offsets)
-        more = np.flatnonzero(bounds <= limits[:, None])
-        if len(more) * PRUNED_EXACT > bounds.size * PRUNED_BRUTE:
+        kept = np.flatnonzero(bounds <= limits[:, None])
+        if len(kept) * PRUNED_EXACT > bounds.size * PRUNED_BRUTE:
             return None
-        more_rows, more_columns = np.divmod(more, bounds.shape[1])
-        rows, columns = np.concatenate([rows, more_rows]), np.concatenate([columns, more_columns])
-        squared = np.concatenate([squared, squared_distances(queries, self._vectors, more_rows, more_columns)])
+        kept_rows, kept_columns = np.divmod(kept, bounds.shape[1])
+        rows, columns = np.concatenate([rows, kept_rows]), np.concatenate([columns, kept_columns])
+        squared = np.concatenate([squared, squared_distances(queries, self._vectors, kept_rows, kept_columns)])
         return *smallest(len(queries), k, rows, columns, squared), len(rows)
 
     def _limits(self, norms: FloatArray, d: FloatArray, offsets: FloatArray) -> SingleArray:
-        """What the computed bound of a vector within the distance d does not exceed; see `BruteSearch` for |y|."""
+        """Return the largest bound that may be computed for a vector within the distance d; see `BruteSearch`."""
         reach = 2.0 * norms + d
-        limits = (d + self._blur * reach) ** 2 + self._product_error * reach**2 + TINY
+        limits = (d + self._residual_error * reach) ** 2 + self._product_error * reach**2 + TINY
         return np.asarray(limits - offsets, dtype=np.float32)
 
 
-def _leaders(bounds: SingleArray, k: int) -> IntArray:
-    """k columns of small bounds in each row: the best of the leaders of groups, for a full partition takes long."""
+def _columns_of_small_bounds(bounds: SingleArray, k: int) -> IntArray:
+    """Return k columns with small bounds in each row: the best of the minima of groups of columns.
+
+    They need not be the smallest ones, which a full partition would find in more time.
+    """
     groups = min(max(64, 4 * k), bounds.shape[1] // 2)
     width = bounds.shape[1] // groups
-    leaders = bounds[:, : groups * width].reshape(len(bounds), groups, width).argmin(axis=2)
-    leaders += np.arange(groups) * width
-    order = np.take_along_axis(bounds, leaders, axis=1).argpartition(k - 1, axis=1)[:, :k]
-    return np.asarray(np.take_along_axis(leaders, order, axis=1), dtype=np.int64)
+    minima = bounds[:, : groups * width].reshape(len(bounds), groups, width).argmin(axis=2)
+    minima += np.arange(groups) * width
+    order = np.take_along_axis(bounds, minima, axis=1).argpartition(k - 1, axis=1)[:, :k]
+    return np.asarray(np.take_along_axis(minima, order, axis=1), dtype=np.int64)

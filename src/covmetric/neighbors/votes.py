@@ -1,4 +1,4 @@
-"""Votes of neighbours, and how many neighbours there may be."""
+"""The votes of neighbours, and checks of their number."""
 
 from __future__ import annotations
 
@@ -16,48 +16,68 @@ def check_n_neighbors(n_neighbors: Any) -> None:
     Parameters
     ----------
     n_neighbors : int
-        The number.
+        Number of neighbours.
+
+    Raises
+    ------
+    ValueError
+        If it is not an integer, or is less than 1.
     """
     if not (is_count(n_neighbors) and n_neighbors >= 1):
         raise ValueError(f"n_neighbors must be an integer >= 1, got {n_neighbors!r}")
 
 
 def available_neighbors(n_neighbors: Any, available: int) -> int:
-    """Return the number of neighbours; raise ValueError if there are not enough.
+    """Return a number of neighbours after checking that so many examples are available.
 
     Parameters
     ----------
     n_neighbors : int
-        The number.
+        Number of neighbours.
     available : int
-        The number of examples to find.
+        Number of examples that can be neighbours.
 
     Returns
     -------
     int
+        The number of neighbours, as an int of Python.
+
+    Raises
+    ------
+    ValueError
+        If the number is not an integer >= 1, or exceeds the number of examples.
     """
     check_n_neighbors(n_neighbors)
     if n_neighbors > available:
-        raise ValueError(f"n_neighbors is {n_neighbors}, but there are only {available} training examples to find")
+        raise ValueError(
+            f"n_neighbors is {n_neighbors}, but there are only {available} training examples to choose from; lower it"
+        )
     return int(n_neighbors)
 
 
 def count_votes(votes: IntArray, n_classes: int, valid: npt.NDArray[np.bool_] | None = None) -> FloatArray:
-    """Return the fraction of the votes that each class gets.
+    """Return the fraction of the votes for each class.
 
     Parameters
     ----------
     votes : array of int, shape (l, k)
-        The classes of the neighbours, 0..n_classes-1.
+        The classes of the neighbours, from 0 to n_classes - 1.
     n_classes : int
-        The number of classes.
+        Number of classes.
     valid : array of bool, shape (l, k), or None, default=None
-        The votes that count; None: all.
+        Whether each vote counts. If None, all votes count.
 
     Returns
     -------
     array of shape (l, n_classes)
-        Rows sum to 1, or to 0 where no vote counts.
+        Fractions that sum to 1 in each row, or to 0 if no vote of the row counts.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from covmetric.neighbors.votes import count_votes
+    >>> count_votes(np.array([[0, 2, 2, 2]]), n_classes=3)
+    array([[0.25, 0.  , 0.75]])
     """
     counts = np.zeros((len(votes), n_classes))
     np.add.at(counts, (np.arange(len(votes))[:, None], votes), 1.0 if valid is None else valid.astype(float))

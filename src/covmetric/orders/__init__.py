@@ -1,4 +1,4 @@
-"""Selection orders of Dykstra's algorithm. One a file; `ORDERS` lists them by name."""
+"""Selection orders of Dykstra's algorithm, one per file. `ORDERS` lists them by name."""
 
 from __future__ import annotations
 
@@ -20,5 +20,27 @@ __all__ = ["ORDERS", "Order", "get_order"]
 
 
 def get_order(order: str | Order) -> Order:
-    """The order of that name, or the object itself."""
+    """Return the selection order with the given name.
+
+    Parameters
+    ----------
+    order : {'cyclic', 'perm', 'rand'} or Order
+        A name from `ORDERS`, or an object, which is returned unchanged.
+
+    Returns
+    -------
+    Order
+        The selection order.
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> get_order("cyclic").epoch(3, np.random.default_rng(0))
+    array([0, 1, 2])
+    """
     return resolve("order", order, ORDERS, Order)

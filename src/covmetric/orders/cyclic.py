@@ -1,4 +1,4 @@
-"""The same order in every epoch: Dykstra's own."""
+"""The cyclic order, that of Dykstra's original algorithm."""
 
 from __future__ import annotations
 
@@ -9,9 +9,17 @@ from covmetric.orders.base import Order
 
 
 class Cyclic(Order):
-    """Every pair once, as given."""
+    """Every pair once per epoch, always in the given order.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Cyclic().epoch(4, np.random.default_rng(0))
+    array([0, 1, 2, 3])
+    """
 
     name = "cyclic"
+    visits_every_pair = True
 
     def epoch(self, n_pairs: int, rng: np.random.Generator) -> IntArray:
         return np.arange(n_pairs, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Independent draws."""
+"""Independent uniform draws of the pairs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,14 @@ from covmetric.orders.base import Order
 
 
 class Random(Order):
-    """As many pairs as there are, each drawn uniformly: some come twice, some not at all."""
+    """Pairs drawn uniformly and independently: an epoch may visit a pair several times, or not at all.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Random().epoch(4, np.random.default_rng(0))
+    array([3, 2, 2, 1])
+    """
 
     name = "rand"
 

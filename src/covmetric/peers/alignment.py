@@ -6,7 +6,7 @@ import numpy as np
 
 from covmetric._utils.half_vectors import half_vectors_of
 from covmetric._utils.validation import FloatArray, IntArray
-from covmetric.embeddings.base import from_spectrum
+from covmetric.embeddings.matrices import from_spectrum
 
 
 class Alignment:

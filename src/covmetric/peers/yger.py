@@ -11,8 +11,8 @@ from sklearn.exceptions import ConvergenceWarning
 from covmetric._utils.half_vectors import half_vectors_of
 from covmetric._utils.validation import FloatArray, IntArray, Matrices, check_counts, check_tolerance, is_number
 from covmetric._utils.warning import warn
-from covmetric.embeddings.base import definite
 from covmetric.embeddings.log import Log
+from covmetric.embeddings.matrices import definite
 from covmetric.metric import LearnedMetric
 from covmetric.peers.alignment import Alignment, PenalisedCost, exponential
 from covmetric.peers.base import PeerMetric

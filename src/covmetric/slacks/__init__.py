@@ -1,4 +1,4 @@
-"""Slack divergences: what missing a bound costs. One a file; `SLACKS` lists them by name."""
+"""Slack divergences, the cost of violating a bound, one per file. `SLACKS` lists them by name."""
 
 from __future__ import annotations
 
@@ -20,5 +20,27 @@ __all__ = ["SLACKS", "Slack", "get_slack"]
 
 
 def get_slack(slack: str | Slack) -> Slack:
-    """The slack of that name, or the object itself."""
+    """Return the slack divergence with the given name.
+
+    Parameters
+    ----------
+    slack : {'is', 'l2', 're'} or Slack
+        A name from `SLACKS`, or an object, which is returned unchanged.
+
+    Returns
+    -------
+    Slack
+        The slack divergence.
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> get_slack("l2").divergence(np.array([0.0, 1.0, 3.0]))
+    array([0.5, 0. , 2. ])
+    """
     return resolve("slack", slack, SLACKS, Slack)

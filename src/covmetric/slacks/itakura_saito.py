@@ -1,4 +1,4 @@
-"""The Itakura-Saito divergence, "is": the loss of ITML and of LEML."""
+"""The Itakura-Saito divergence "is", the loss of ITML and LEML."""
 
 from __future__ import annotations
 
@@ -11,11 +11,20 @@ from covmetric.slacks.base import Slack
 
 
 class ItakuraSaito(Slack):
-    """d(s) = s - log s - 1. A dissimilar pair at distance zero costs infinitely much."""
+    """The Itakura-Saito divergence d(s) = s - log s - 1.
+
+    The cost of a dissimilar pair at distance zero is infinite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ItakuraSaito().divergence(np.array([0.5, 1.0, 2.0])).round(3)
+    array([0.193, 0.   , 0.307])
+    """
 
     name = "is"
     t_min = -math.inf
-    t_max = 1.0 - 2.0**-48  # t = alpha b / c is rounded a few times, and 1 is the pole
+    t_max = 1.0 - 2.0**-48  # t = alpha b / c has a few rounding errors, and h has its pole at 1
 
     def divergence(self, s: FloatArray) -> FloatArray:
         return (s - 1.0) - np.log(s)

@@ -1,4 +1,4 @@
-"""The relative entropy, "re"."""
+"""The relative entropy "re"."""
 
 from __future__ import annotations
 
@@ -9,14 +9,25 @@ import numpy as np
 from covmetric._utils.validation import FloatArray
 from covmetric.slacks.base import Slack
 
-# exp(-40) is below half the spacing of the doubles near 1: from here on down, h(t) = 1 - exp(t) is 1.
+# exp(-40) is below half the spacing of the doubles near 1: for t <= -40, h(t) = 1 - exp(t) is 1 in double precision.
 _T_AT_ZERO = -40.0
-# exp overflows beyond 709; a multiplier up there is far from any optimum and is pulled back by the repair.
+# exp overflows beyond 709.
+_LARGEST_EXPONENT = 700.0
+# No optimum has multipliers near this bound, so that clipping t there costs nothing.
 _T_MAX = 300.0
 
 
 class RelativeEntropy(Slack):
-    """d(s) = s log s - s + 1. A dissimilar pair at distance zero costs c."""
+    """The relative entropy d(s) = s log s - s + 1.
+
+    The cost of a dissimilar pair at distance zero is c.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> RelativeEntropy().divergence(np.array([0.0, 1.0, 2.0])).round(3)
+    array([1.   , 0.   , 0.386])
+    """
 
     name = "re"
     t_min = -math.inf
@@ -33,21 +44,21 @@ class RelativeEntropy(Slack):
         return 1.0 / s
 
     def xi(self, t: FloatArray) -> FloatArray:
-        return np.exp(np.minimum(t, 700.0))
+        return np.exp(np.minimum(t, _LARGEST_EXPONENT))
 
     def xi_prime(self, t: FloatArray) -> FloatArray:
-        return np.exp(np.minimum(t, 700.0))
+        return np.exp(np.minimum(t, _LARGEST_EXPONENT))
 
     def conjugate(self, t: FloatArray) -> FloatArray:
-        return -np.expm1(np.minimum(t, 700.0))
+        return -np.expm1(np.minimum(t, _LARGEST_EXPONENT))
 
     @staticmethod
     def scalar_xi(t: float) -> float:
-        return math.exp(min(t, 700.0))
+        return math.exp(min(t, _LARGEST_EXPONENT))
 
     @staticmethod
     def scalar_xi_prime(t: float) -> float:
-        return math.exp(min(t, 700.0))
+        return math.exp(min(t, _LARGEST_EXPONENT))
 
     @staticmethod
     def scalar_gradient(s: float) -> float:

@@ -1,4 +1,4 @@
-"""Half the squared deviation, "l2"."""
+"""The squared loss "l2"."""
 
 from __future__ import annotations
 
@@ -11,7 +11,16 @@ from covmetric.slacks.base import Slack
 
 
 class Squared(Slack):
-    """d(s) = (s - 1)^2 / 2 on s >= 0. A dissimilar pair at distance zero costs c/2."""
+    """The squared loss d(s) = (s - 1)^2 / 2, for s >= 0.
+
+    The cost of a dissimilar pair at distance zero is c/2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Squared().divergence(np.array([0.5, 1.0, 2.0]))
+    array([0.125, 0.   , 0.5  ])
+    """
 
     name = "l2"
     t_min = -1.0

@@ -1,11 +1,11 @@
 """The compiled kernels, the only Numba code of covmetric: Dykstra's projection, and sums for Newton's step.
 
-A sweep projects the current metric onto a list of half-spaces, one after the other. The mathematics keeps the
-paper's letters. BLAS and LAPACK are SciPy's, called by address: ``add_symbol`` gives the linker a name for each, so
-that Numba can cache the compiled code (a pointer in a global would forbid it).
+A sweep projects the current metric onto a list of half-spaces, one after the other. The mathematics keeps the paper's
+letters. BLAS and LAPACK are those of SciPy, called by address: ``add_symbol`` gives the linker a name for each routine,
+so that Numba can cache the compiled code (a pointer in a global variable would prevent that).
 
-Arrays are float64 and C-contiguous. An (m, n) row-major array holds F transposed, which BLAS reads as the
-column-major (n, m) matrix F; the triangle called "L" by BLAS is the upper one of a row-major W.
+Arrays are float64 and C-contiguous. A row-major array of shape (m, n) holds F transposed, which BLAS reads as the
+column-major matrix F of shape (n, m). The triangle that BLAS calls "L" is the upper triangle of a row-major W.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _ROOT_MAX_STEPS = 200
 
 
 def _external(module: str, name: str, *arguments: Any) -> Any:
-    """A BLAS or LAPACK routine of SciPy as a symbol that compiled code can call."""
+    """Return a BLAS or LAPACK routine of SciPy as a symbol that compiled code can call."""
     symbol = f"covmetric_{name}"
     llvmlite.binding.add_symbol(symbol, get_cython_function_address(f"scipy.linalg.{module}", name))
     return types.ExternalFunction(symbol, types.void(*arguments))
@@ -56,14 +56,15 @@ _dgelqf = _external("cython_lapack", "dgelqf", _I, _I, _D, _I, _D, _D, _I, _I)
 
 
 def _jit(function: Any, **options: Any) -> Any:
-    """Compile at the first call; cache on disk where a folder can be written."""
+    """Compile at the first call, and cache on disk if a folder is writable."""
     try:
         return numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function)
     except RuntimeError:  # "cannot cache function: no locator available"
         return numba.njit(nogil=True, error_model="numpy", **options)(function)
 
 
-#: Sums may be taken in any order: they run four times as fast, and lose no more digits.
+# Plain sums may be reassociated and use fused operations, which changes their last digits only. No other assumption of
+# `fastmath` is allowed: NaN and infinity keep their meaning. `python -m benchmarks.sums` prints what this gains.
 _jit_sums = functools.partial(_jit, fastmath={"reassoc", "contract"})
 
 
@@ -71,7 +72,12 @@ _jit_sums = functools.partial(_jit, fastmath={"reassoc", "contract"})
 class CompiledSlack:
     """The three scalar functions of a slack that the root finder needs, as machine code.
 
-    The kernel gets their addresses, so that one compiled sweep serves every slack; the objects keep the code alive.
+    The kernel receives their addresses, so one compiled sweep serves every slack. The objects keep the code alive.
+
+    Attributes
+    ----------
+    xi, xi_prime, gradient : numba.core.ccallback.CFunc
+        The compiled functions.
     """
 
     xi: Any
@@ -80,18 +86,28 @@ class CompiledSlack:
 
     @property
     def addresses(self) -> tuple[int, int, int]:
-        """What `sweep` and `find_root` take."""
+        """The addresses that `sweep` and `find_root` take."""
         return self.xi.address, self.xi_prime.address, self.gradient.address
 
 
 def compile_slack(slack: Slack) -> CompiledSlack:
-    """Compile the scalar functions of a slack, or load them from the cache."""
+    """Compile the scalar functions of a slack, or load them from the cache.
+
+    Parameters
+    ----------
+    slack : Slack
+        The slack divergence.
+
+    Returns
+    -------
+    CompiledSlack
+    """
     return CompiledSlack(*map(_cfunc, (slack.scalar_xi, slack.scalar_xi_prime, slack.scalar_gradient)))
 
 
 @functools.cache
 def _cfunc(function: Any) -> Any:
-    """One compiled copy for the life of the process: machine code is not given back."""
+    """Compile a function once per process: its machine code is never freed."""
     try:
         return numba.cfunc("float64(float64)", cache=True)(function)
     except RuntimeError:
@@ -100,7 +116,7 @@ def _cfunc(function: Any) -> Any:
 
 @intrinsic
 def _call(typingctx, address, x):  # noqa: ARG001 (Numba's protocol)
-    """The float64(float64) function at an address, of x. Numba's own function objects take 10 us each to pass."""
+    """Call the float64(float64) function at an address. Passing Numba's own function objects takes 10 us each."""
 
     def generate(context, builder, signature, arguments):  # noqa: ARG001
         double = ir.DoubleType()
@@ -112,7 +128,7 @@ def _call(typingctx, address, x):  # noqa: ARG001 (Numba's protocol)
 
 @_jit
 def _dot(x, y, size):
-    """<x, y> over the first entries, in four sums: a single one would wait for each addition."""
+    """Return <x, y> over the first entries, in four sums: a single sum would wait for each addition."""
     s0 = s1 = s2 = s3 = 0.0
     for block in range(size // 4):
         i = 4 * block
@@ -127,10 +143,10 @@ def _dot(x, y, size):
 
 @_jit
 def _sums(d, e2, u):
-    """tr(T (I + u T)^-1) and minus its derivative, T tridiagonal; infinite at and beyond the pole.
+    """Return tr(T (I + u T)^-1) and minus its derivative, T tridiagonal; infinite at and beyond the pole.
 
-    T has the diagonal d and the squared off-diagonal e2. The pivots q of I + u T are all positive exactly on the right
-    of the pole, and log det(I + u T) = sum log q, so its two derivatives in u follow from those of the recurrence.
+    T has the diagonal d and the squared off-diagonal e2. The pivots q of I + u T are all positive exactly to the right
+    of the pole, and log det(I + u T) = sum log q. Its two derivatives in u follow from those of the recurrence.
     """
     q = 1.0 + u * d[0]
     if not q > 0.0:
@@ -158,7 +174,7 @@ def _sums(d, e2, u):
 
 @_jit
 def _between(lo, hi):
-    """A float between two floats that do not have different signs: geometric where they are far apart."""
+    """Return a float between two floats of the same sign: their geometric mean if they are far apart."""
     a, z = abs(lo), abs(hi)
     if a > z:
         a, z = z, a
@@ -172,14 +188,32 @@ def _between(lo, hi):
 
 @_jit
 def find_root(d, e2, trace, b, c, t, limit, xi, xi_prime, gradient):
-    """The root u of J(u) = tr(T (I + u T)^-1) - b xi(t + u b/c), or `limit` if the root lies beyond it.
+    """Return the root u of J(u) = tr(T (I + u T)^-1) - b xi(t + u b/c), or `limit` if the root lies beyond it.
 
     J decreases from +inf at the pole, minus the inverse of the largest eigenvalue of T. With f1 the trace and f2 the
-    slack term, the iteration is Newton's on 1/f1 - 1/f2, which increases, is bounded at the pole and is concave for the
-    slacks of the paper: from the left it converges monotonically. The root lies between 0 and the `far` end where f2
-    equals f1(0) = trace, so every step is kept in a bracket; one that leaves it is replaced by a bisection.
+    slack term, the iteration is Newton's method on 1/f1 - 1/f2. This function increases, is bounded at the pole and is
+    concave for the slacks of the paper, so the iteration converges monotonically from the left. The root lies between 0
+    and the end `far`, where f2 equals f1(0) = trace. Every step stays in a bracket; one that would leave it is replaced
+    by a bisection.
 
-    `limit` is the u that brings the multiplier to zero, where the slack is 1; u = 0 is never beyond it.
+    Parameters
+    ----------
+    d, e2 : arrays of shape (m,) and (m - 1,) or longer
+        The diagonal and the squared off-diagonal of T.
+    trace : float
+        tr T.
+    b, c : float
+        The bound and the weight of the pair.
+    t : float
+        The argument of xi at u = 0.
+    limit : float
+        The u that brings the multiplier to zero, where the slack is 1; u = 0 is never beyond it.
+    xi, xi_prime, gradient : int
+        Addresses of the slack's compiled scalar functions.
+
+    Returns
+    -------
+    float
     """
     ratio = b / c
     f1, squares = trace, _dot(d, d, d.size)
@@ -231,9 +265,9 @@ def find_root(d, e2, trace, b, c, t, limit, xi, xi_prime, gradient):
 
 @_jit
 def _tridiagonal_loops(T, d, e2, v, w):
-    """Householder's reduction of T, which is overwritten, to its diagonal and squared off-diagonal.
+    """Reduce T, which is overwritten, to its diagonal and squared off-diagonal by Householder's method.
 
-    It works on leading blocks, from the last row up: loops that start at zero are the ones that vectorise well.
+    The reduction works on leading blocks, from the last row up, because loops that start at zero vectorise well.
     """
     m = T.shape[0]
     for k in range(m - 1, 1, -1):
@@ -269,7 +303,7 @@ def _tridiagonal_loops(T, d, e2, v, w):
 
 @_jit
 def _tridiagonal_lapack(T, d, e2, tau, work, ints, options):
-    """The same by LAPACK."""
+    """Reduce T to its diagonal and squared off-diagonal by LAPACK."""
     ints[0], ints[1] = T.shape[0], work.size
     _dsytrd(
         options.ctypes, ints.ctypes, T.ctypes, ints.ctypes, d.ctypes, e2.ctypes, tau.ctypes,
@@ -281,9 +315,10 @@ def _tridiagonal_lapack(T, d, e2, tau, work, ints, options):
 
 @_jit
 def _solve_loops(M, G):
-    """G <- R^-T G with M = R^T R, R lower. False if M is not positive definite.
+    """G <- R^-T G with M = R^T R, R lower. Return False if M is not positive definite.
 
-    LAPACK's factor is the other one, M = R R^T; from the last row up, the loops start at zero. Either gives G^T M^-1 G.
+    LAPACK computes the other factor, M = R R^T. Going from the last row up, the loops start at zero. Both factors give
+    the same G^T M^-1 G.
     """
     m, n = G.shape
     for k in range(m - 1, -1, -1):
@@ -309,7 +344,7 @@ def _solve_loops(M, G):
 
 @_jit
 def _solve_lapack(M, G, ints, reals, options):
-    """G <- R^-1 G with M = R R^T. False if M is not positive definite."""
+    """G <- R^-1 G with M = R R^T. Return False if M is not positive definite."""
     ints[0], ints[1] = M.shape[0], G.shape[1]
     lower, right = options[_LOWER:], options[_RIGHT:]
     normal, transposed = options[_NORMAL:], options[_TRANSPOSED:]
@@ -334,7 +369,7 @@ def _difference(rows, i, j, F):
 
 @_jit
 def _reduce_wide(F, tau, work, ints):
-    """For m > n: overwrite the head of F by the n x n factor L of F = L Q, since only F F^T = L L^T matters."""
+    """For m > n, overwrite the head of F by the n x n factor L of F = L Q: only F F^T = L L^T matters."""
     m, n = F.shape
     ints[0], ints[1], ints[2] = n, m, work.size
     _dgelqf(
@@ -348,7 +383,7 @@ def _reduce_wide(F, tau, work, ints):
 
 @_jit
 def _product(W, F, G, ints, reals, options):
-    """G = W F, with the one triangle of W that is kept; returns <F, G>."""
+    """G = W F, from the triangle of W that is kept up to date. Return <F, G>."""
     m, n = G.shape
     ints[0], ints[1] = n, m
     reals[0], reals[1] = 1.0, 0.0
@@ -374,7 +409,10 @@ def _gram(F, G, M, ints, reals, options):
 
 @_jit
 def _update(W, G, M, u, ints, reals, options):
-    """W <- W - u G (I + u M)^-1 G^T; M and G are overwritten. False, with W as it was, if I + u M is not definite."""
+    """W <- W - u G (I + u M)^-1 G^T; M and G are overwritten.
+
+    Return False, and leave W unchanged, if I + u M is not positive definite.
+    """
     m, n = G.shape
     for a in range(m):
         for q in range(m):
@@ -398,16 +436,28 @@ def sweep(W, alpha, rows, pairs, y, b, c, order, xi, xi_prime, gradient, counts)
 
     Parameters
     ----------
-    W : (n, n) the metric, (I + sum_k y_k alpha_k A_k)^-1
-    alpha : (K,) the multipliers, >= 0
-    rows : (l, m, n) the embedded examples, each transposed
-    pairs : (K, 2) indices into rows;  y, b, c : (K,) signs, bounds, weights
-    order : (any,) indices into pairs
-    xi, xi_prime, gradient : addresses of the slack's compiled scalar functions
-    counts : (2,) the pairs that moved W and those that did not are added here
+    W : array of shape (n, n)
+        The metric, (I + sum_k y_k alpha_k A_k)^-1.
+    alpha : array of shape (K,)
+        The multipliers, >= 0.
+    rows : array of shape (l, m, n)
+        The embedded examples, each transposed.
+    pairs : array of int, shape (K, 2)
+        Indices into `rows`.
+    y, b, c : arrays of shape (K,)
+        Signs, bounds and weights of the pairs.
+    order : array of int
+        Indices into `pairs`.
+    xi, xi_prime, gradient : int
+        Addresses of the slack's compiled scalar functions.
+    counts : array of int, shape (2,)
+        The numbers of pairs that moved W, and that did not, are added here.
 
-    Returns DONE, or BROKEN where a distance is not a number >= 0 or I + u M is not positive definite in floating point:
-    W and alpha are then what they were before the pair that failed.
+    Returns
+    -------
+    int
+        DONE; or BROKEN if a distance is not a number >= 0, or if I + u M is not positive definite in floating point.
+        W and alpha are then what they were before the pair that failed.
     """
     n, width = W.shape[0], rows.shape[1]
     m = min(n, width)
@@ -423,10 +473,10 @@ def sweep(W, alpha, rows, pairs, y, b, c, order, xi, xi_prime, gradient, counts)
             _reduce_wide(F, tau, work, ints)
         trace = _product(W, F, G, ints, reals, options)
         if not trace > 0.0:
-            if _dot(F.ravel(), F.ravel(), F.size) != 0.0:  # W is not positive definite any more
+            if _dot(F.ravel(), F.ravel(), F.size) != 0.0:  # W is no longer positive definite
                 status = BROKEN
                 break
-            # F = 0: the distance is zero whatever W is, and a dissimilar pair pays for it in full.
+            # F = 0: the distance is zero for every W, and a dissimilar pair pays its full price.
             if y[k] < 0.0:
                 alpha[k] = -_call(gradient, 0.0) * c[k] / b[k]
             counts[1] += 1
@@ -460,16 +510,23 @@ def sweep(W, alpha, rows, pairs, y, b, c, order, xi, xi_prime, gradient, counts)
 
 @_jit
 def half_grams(G, out):
-    """The lower triangles of G_k^T G_k by rows, off-diagonal entries times sqrt(2), so that <B, C> = <half B, half C>.
+    """Compute the half vectors of G_k^T G_k.
 
-    G is (q, m, n), out is (q, n (n + 1) / 2).
+    These are the lower triangles by rows, with off-diagonal entries times sqrt(2), so that <B, C> = <half B, half C>.
+
+    Parameters
+    ----------
+    G : array of shape (q, m, n)
+        The matrices G_k.
+    out : array of shape (q, n (n + 1) / 2)
+        The half vectors.
     """
     q, m, n = G.shape
     B = np.empty((n, n))
     ints, reals, options = np.array([n, m], np.int32), np.array([1.0, 0.0]), _OPTIONS.copy()
     root = math.sqrt(2.0)
     for k in range(q):
-        # The upper triangle of BLAS is the lower one of a row-major B.
+        # What BLAS calls the upper triangle is the lower triangle of a row-major B.
         _dsyrk(
             options[_UPPER:].ctypes, options[_NORMAL:].ctypes, ints.ctypes, ints[1:].ctypes, reals.ctypes,
             G[k].ctypes, ints.ctypes, reals[1:].ctypes, B.ctypes, ints.ctypes,
@@ -485,7 +542,17 @@ def half_grams(G, out):
 
 @_jit_sums
 def pair_products(rows, images, pairs, out):
-    """<rows_i - rows_j, images_i - images_j> of index pairs (i, j); rows and images are (l, q), out is (K,)."""
+    """Compute <rows_i - rows_j, images_i - images_j> of index pairs (i, j).
+
+    Parameters
+    ----------
+    rows, images : arrays of shape (l, q)
+        The vectors.
+    pairs : array of int, shape (K, 2)
+        Indices into both.
+    out : array of shape (K,)
+        The inner products.
+    """
     q = rows.shape[1]
     for k in range(len(pairs)):
         i, j = pairs[k, 0], pairs[k, 1]
@@ -498,7 +565,19 @@ def pair_products(rows, images, pairs, out):
 
 @_jit_sums
 def stretch(rows, vector, weights, out):
-    """The sum of w_k <row_k, vector> row_k in one pass over the rows, shape (K, p): four at a time keep a core busy."""
+    """Compute the sum of w_k <row_k, vector> row_k in one pass over the rows; four at a time keep a core busy.
+
+    Parameters
+    ----------
+    rows : array of shape (K, p)
+        The rows.
+    vector : array of shape (p,)
+        The vector.
+    weights : array of shape (K,)
+        The weights w_k.
+    out : array of shape (p,)
+        The sum.
+    """
     count, p = rows.shape
     out[:] = 0.0
     whole = count - count % 4

@@ -11,7 +11,7 @@ from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-import covmetric
+from covmetric._version import __version__
 from covmetric.plotting import save_figure
 
 
@@ -137,7 +137,7 @@ class Report:
         versions = ", ".join(f"{package} {importlib.metadata.version(package)}" for package in packages)
         origin = (
             f"Made by `{command}` on {datetime.date.today():%Y-%m-%d}, in {seconds:.0f} s, with covmetric "
-            f"{covmetric.__version__}, Python {platform.python_version()}, {versions}."
+            f"{__version__}, Python {platform.python_version()}, {versions}."
         )
         parts = [_write_part(part, folder) for part in self.parts]
         page = folder / f"{self.name}.md"

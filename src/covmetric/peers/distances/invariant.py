@@ -53,6 +53,13 @@ class InvariantDistance(FixedDistance):
     (Bhatia, Positive Definite Matrices, 2007, section 6.1), also after whitening. Each subclass derives a lower bound
     on its distance from it. The search computes the distances of the candidates with the smallest bounds; the k-th
     smallest of these distances rules out all matrices whose bound is larger.
+
+    Parameters
+    ----------
+    reg : float, default=0.0
+        As in `FixedDistance`.
+    n_jobs : int or None, default=None
+        As in `FixedDistance`.
     """
 
     def fit(self, X: Any) -> Self:
@@ -129,7 +136,15 @@ class InvariantDistance(FixedDistance):
 
 
 class Riemann(InvariantDistance):
-    """The affine-invariant distance ||x||."""
+    """The affine-invariant distance ||x||.
+
+    Parameters
+    ----------
+    reg : float, default=0.0
+        As in `FixedDistance`.
+    n_jobs : int or None, default=None
+        As in `FixedDistance`.
+    """
 
     name = "riemann"
 
@@ -147,7 +162,15 @@ class Riemann(InvariantDistance):
 
 
 class Stein(InvariantDistance):
-    """The log-det distance, the square root of sum(log cosh(x/2)) = logdet((X1 + X2)/2) - logdet(X1 X2)/2."""
+    """The log-det distance, the square root of sum(log cosh(x/2)) = logdet((X1 + X2)/2) - logdet(X1 X2)/2.
+
+    Parameters
+    ----------
+    reg : float, default=0.0
+        As in `FixedDistance`.
+    n_jobs : int or None, default=None
+        As in `FixedDistance`.
+    """
 
     name = "stein"
 
@@ -163,7 +186,15 @@ class Stein(InvariantDistance):
 
 
 class JDivergence(InvariantDistance):
-    """The symmetrised Kullback-Leibler divergence, sum(cosh x - 1) = tr(X1^-1 X2 + X2^-1 X1)/2 - n."""
+    """The symmetrised Kullback-Leibler divergence, sum(cosh x - 1) = tr(X1^-1 X2 + X2^-1 X1)/2 - n.
+
+    Parameters
+    ----------
+    reg : float, default=0.0
+        As in `FixedDistance`.
+    n_jobs : int or None, default=None
+        As in `FixedDistance`.
+    """
 
     name = "jdiv"
 

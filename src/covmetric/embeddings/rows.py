@@ -1,0 +1,100 @@
+"""What the rows of Phi, and therefore the rows of W, stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from covmetric._utils.validation import IntArray, Matrices
+
+
+class RowDescription:
+    """The part of an embedding that relates the rows of Phi to the channels or features of an example.
+
+    By default, row i of Phi belongs to channel i. An embedding whose rows are something else overrides these methods.
+    """
+
+    #: The shape of an example.
+    shape_in_: tuple[int, ...]
+
+    def channel_names(self, names: Sequence[str] | None = None) -> list[str]:
+        """Return the names of the channels or features of an example.
+
+        Parameters
+        ----------
+        names : sequence of str or None, default=None
+            The names. None selects x0, x1, ...
+
+        Returns
+        -------
+        list of str
+            One name per channel.
+
+        Raises
+        ------
+        ValueError
+            If there is not one name per channel.
+        """
+        n = self.shape_in_[0]
+        if names is None:
+            return [f"x{i}" for i in range(n)]
+        labels = [str(name) for name in names]
+        if len(labels) != n:
+            raise ValueError(f"names must have one entry per channel, {n}; got {len(labels)}")
+        return labels
+
+    def row_names(self, names: Sequence[str] | None = None) -> list[str]:
+        """Return the names of the rows of Phi, which are also the rows of W.
+
+        Parameters
+        ----------
+        names : sequence of str or None, default=None
+            The names of the channels. None selects x0, x1, ...
+
+        Returns
+        -------
+        list of str
+            One name per row. For Hermitian matrices, one name per row of the complex Phi.
+        """
+        return self.channel_names(names)
+
+    def row_channels(self) -> IntArray:
+        """Return the channels to which each row of Phi belongs.
+
+        Returns
+        -------
+        array of int, shape (n_rows, k)
+            The indices of the k channels of each row. Each of them gets an equal part of what the row contributes.
+        """
+        return np.arange(self.shape_in_[0])[:, None]
+
+    def filters(self, vectors: Matrices) -> Matrices:
+        """Return the weights with which the channels are combined into directions of the rows of Phi.
+
+        Parameters
+        ----------
+        vectors : array of shape (n_rows, k)
+            Directions in the coordinates on which W acts, as columns.
+
+        Returns
+        -------
+        array of shape (n_rows, k)
+            The weights, as columns; `vectors` itself, unless Phi mixes the channels.
+        """
+        return vectors
+
+    def patterns(self, vectors: Matrices) -> Matrices:
+        """Return the activity of the channels that directions of the rows of Phi stand for.
+
+        Parameters
+        ----------
+        vectors : array of shape (n_rows, k)
+            Directions in the coordinates on which W acts, as columns.
+
+        Returns
+        -------
+        array of shape (n_rows, k)
+            The patterns, as columns; `vectors` itself, unless Phi mixes the channels.
+        """
+        return vectors

@@ -1,0 +1,76 @@
+"""The number of threads of BLAS and OpenMP, with libraries that only count."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+from threadpoolctl import ThreadpoolController
+
+from covmetric._utils import threads
+from covmetric._utils.threads import limited_threads
+
+
+class Library:
+    """A library that remembers its number of threads, and how often that was set."""
+
+    def __init__(self, user_api):
+        self.user_api, self.count, self.calls = user_api, 2, 0
+
+    def get_num_threads(self):
+        return self.count
+
+    def set_num_threads(self, count):
+        self.count, self.calls = count, self.calls + 1
+
+
+@pytest.fixture
+def libraries(monkeypatch):
+    """A BLAS and an OpenMP library in the place of the loaded ones."""
+    both = [Library("blas"), Library("openmp")]
+    monkeypatch.setattr(threads, "ThreadpoolController", lambda: SimpleNamespace(lib_controllers=both))
+    threads._libraries.cache_clear()
+    yield both
+    threads._libraries.cache_clear()
+
+
+def counts(libraries):
+    return [library.count for library in libraries]
+
+
+def test_threads_are_limited_inside_and_restored_outside(libraries):
+    with limited_threads(1):
+        assert counts(libraries) == [1, 1]
+        with limited_threads(3):
+            assert counts(libraries) == [3, 3]
+        assert counts(libraries) == [1, 1]
+    assert counts(libraries) == [2, 2]
+
+
+@pytest.mark.parametrize(("api", "expected"), [("blas", [1, 2]), ("openmp", [2, 1])])
+def test_only_the_named_api_is_limited(libraries, api, expected):
+    with limited_threads(1, api):
+        assert counts(libraries) == expected
+    assert counts(libraries) == [2, 2]
+
+
+def test_threads_are_restored_after_an_error(libraries):
+    with pytest.raises(ZeroDivisionError), limited_threads(1):
+        1 / 0  # noqa: B018
+    assert counts(libraries) == [2, 2]
+
+
+@pytest.mark.parametrize("count", [None, 2])
+def test_libraries_that_need_no_change_are_not_touched(libraries, count):
+    with limited_threads(count):
+        assert counts(libraries) == [2, 2]
+    assert [library.calls for library in libraries] == [0, 0]
+
+
+def test_libraries_of_this_process_are_found():
+    threads._libraries.cache_clear()
+    loaded = ThreadpoolController().lib_controllers
+    assert {library.filepath for library in threads._libraries(None)} == {library.filepath for library in loaded}
+    assert all(library.user_api == "blas" for library in threads._libraries("blas"))
+    with limited_threads(1, "blas"):
+        assert all(library.get_num_threads() == 1 for library in loaded if library.user_api == "blas")

@@ -1,0 +1,16 @@
+"""The search by FAISS, an optional dependency."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+from covmetric.neighbors import FaissSearch
+
+
+def test_error_without_faiss_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    with pytest.raises(ImportError, match=r'pip install "covmetric\[faiss\]"'):
+        FaissSearch().fit(np.eye(3))

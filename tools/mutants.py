@@ -1,0 +1,159 @@
+"""Mutation testing of the core: find the wrong lines that the tests would let through.
+
+`make mutants` changes the library in some hundred small ways, one at a time, and counts how many of these mutants fail
+a test. mutmut makes the mutants and runs the tests that reach them, as `[tool.mutmut]` in pyproject.toml says; this
+script draws the sample, works in a temporary copy of the repository, and reports.
+
+A mutant that no test can tell from the original is recorded in tools/equivalent_mutants.txt, with the reason.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from mutmut.__main__ import _run, collect_source_file_mutation_data, create_mutants
+from mutmut.mutation.diff_apply import get_diff_for_mutant
+from mutmut.stats import status_by_exit_code
+from mutmut.utils.file_utils import copy_also_copy_files, copy_src_dir
+from mutmut.utils.format_utils import orig_function_and_class_names_from_key
+
+ROOT = Path(__file__).resolve().parents[1]
+EQUIVALENT = ROOT / "tools" / "equivalent_mutants.txt"
+COPIED = ("src", "tests", "pyproject.toml")
+ALIVE = ("survived", "no tests")
+UNFINISHED = ("not checked", "check was interrupted by user")
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One changed line of one function; `name` is what mutmut calls it."""
+
+    name: str
+    path: Path
+    status: str
+
+    @property
+    def package(self) -> str:
+        """The folder of the changed file below the library, for example "problem"."""
+        return self.path.parent.name
+
+    @property
+    def diff(self) -> list[str]:
+        """The lines of the unified diff, without its header."""
+        return get_diff_for_mutant(self.name, path=self.path).splitlines()[3:]
+
+    @property
+    def key(self) -> str:
+        """What identifies the mutant in the record: the function, and the changed lines before and after."""
+        function, owner = orig_function_and_class_names_from_key(self.name)
+        changed = [f"{line[0]} {line[1:].strip()}" for line in self.diff if line[0] in "-+"]
+        return "\n".join([f"{owner}.{function}" if owner else function, *changed])
+
+
+def generated() -> list[Mutant]:
+    """All mutants below the current folder, with what is known about them."""
+    found, _ = collect_source_file_mutation_data(mutant_names=())
+    return [Mutant(name, Path(data.path), status_by_exit_code[code]) for data, name, code in found]
+
+
+def sampled(mutants: list[Mutant], size: int, seed: int) -> list[Mutant]:
+    """About `size` of the mutants, from each package in proportion to its number of them.
+
+    Each mutant draws its lot from its own name, so that most of the sample stays when the code changes elsewhere.
+    """
+    packages: dict[str, list[Mutant]] = defaultdict(list)
+    for mutant in mutants:
+        packages[mutant.package].append(mutant)
+    sample = []
+    for members in packages.values():
+        members.sort(key=lambda mutant: hashlib.sha256(f"{seed} {mutant.name}".encode()).digest())
+        sample += members[: max(1, round(size * len(members) / len(mutants)))]
+    return sample
+
+
+def recorded() -> dict[str, str]:
+    """The reasons why mutants are equivalent, by their keys.
+
+    The blocks of the file are separated by empty lines; the first line of a block is the reason, as a comment.
+    """
+    blocks = EQUIVALENT.read_text().strip().split("\n\n") if EQUIVALENT.exists() else []
+    reasons = {}
+    for block in blocks:
+        reason, _, key = block.partition("\n")
+        if not reason.startswith("# ") or "\n- " not in key:
+            raise ValueError(f"{EQUIVALENT.name}: not a reason and a key:\n{block}")
+        reasons[key] = reason.removeprefix("# ")
+    return reasons
+
+
+@contextlib.contextmanager
+def temporary_copy() -> Iterator[None]:
+    """Work in a copy of what is mutated and tested, where the mutants stand ready to run."""
+    before = Path.cwd()
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        for name in COPIED:
+            copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
+            copy(ROOT / name, Path(folder, name))
+        os.chdir(folder)
+        try:
+            with contextlib.redirect_stdout(None):
+                copy_src_dir()
+                copy_also_copy_files()
+                create_mutants(max_children=os.cpu_count() or 1)
+            yield
+        finally:
+            os.chdir(before)
+
+
+def report(mutants: list[Mutant], threshold: float) -> bool:
+    """Print the survivors and the share killed per package; whether the share of them all reaches the threshold."""
+    reasons = recorded()
+    alive = {mutant: mutant.key for mutant in mutants if mutant.status in ALIVE}
+    for mutant, key in alive.items():
+        if key not in reasons:
+            print(f"\n{mutant.path}: {mutant.status}\n{key}")
+    print(f"\n{'package':<14}{'mutants':>8}{'equivalent':>12}{'killed':>8}{'by time':>9}{'share':>8}")
+    for package in [*sorted({mutant.package for mutant in mutants}), "all"]:
+        members = [mutant for mutant in mutants if package in (mutant.package, "all")]
+        equivalent = sum(alive.get(mutant) in reasons for mutant in members)
+        killed = sum(mutant not in alive for mutant in members)
+        slow = sum(mutant.status == "timeout" for mutant in members)
+        share = killed / max(1, len(members) - equivalent)
+        print(f"{package:<14}{len(members):>8}{equivalent:>12}{killed:>8}{slow:>9}{share:>8.1%}")
+    return share >= threshold
+
+
+def main() -> int:
+    """Sample, run and report; the exit code is 1 where too many survive."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--size", type=int, default=300, help="mutants to try, about (default %(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="of the sample (default %(default)s)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: one per core)")
+    parser.add_argument("--threshold", type=float, default=0.9, help="share to be killed (default %(default)s)")
+    arguments = parser.parse_args()
+    os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")  # a fork of a process with threads may hang
+    # mutmut 3.8 reads an attribute that pytest 9.2 has no longer got.
+    pytest.Item._nodeid = property(lambda item: item.nodeid)  # type: ignore[attr-defined]
+    recorded()  # a mistake in the record shows before the long run
+    with temporary_copy():
+        names = {mutant.name for mutant in sampled(generated(), arguments.size, arguments.seed)}
+        _run(sorted(names), arguments.jobs)
+        tried = [mutant for mutant in generated() if mutant.name in names]
+        if any(mutant.status in UNFINISHED for mutant in tried):
+            raise SystemExit("mutmut did not try all the mutants")
+        return 0 if report(tried, arguments.threshold) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
