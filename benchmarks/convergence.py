@@ -1,21 +1,23 @@
-"""Epochs to a relative gap of 1e-6 by order, over the paper's nine settings; the winners by name.
+"""Epochs to a relative gap of 1e-6 for each selection order, over the paper's nine settings, and a ranking.
 
-``python -m benchmarks.convergence`` runs 5 seeds of each (about a minute).
+``python -m benchmarks.convergence`` runs five problems of each setting, which takes about a minute.
 """
 
 from __future__ import annotations
 
 from itertools import groupby
 
-from covmetric.experiments.convergence import convergence, print_table
+from covmetric.cli.tables import print_report
+from covmetric.experiments.convergence import convergence
+from covmetric.experiments.reports import convergence_report
 
 SEEDS = 5
 
 
 def main() -> None:
     table = convergence(seeds=SEEDS, progress=True)
-    print_table(table, SEEDS)
-    print("\nFewest epochs (median):")
+    print_report(convergence_report(table))
+    print("\nRanking by the median number of epochs:")
     for (n, lam), rows in groupby(table.summary(), key=lambda row: (row.n, row.lam)):
         ranked = sorted(rows, key=lambda row: row.epochs)
         print(f"  n = {n:>3}, lambda = {lam:.0e}: " + " < ".join(f"{row.order} {row.epochs:g}" for row in ranked))

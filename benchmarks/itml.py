@@ -1,7 +1,7 @@
-"""Our ITML beside metric-learn's, on vectors: objective, proof, accuracy and time.
+"""Our ITML and metric-learn's on vectors: objective, certified gap, accuracy and time.
 
-metric-learn 0.7 needs scikit-learn below 1.8, so it runs in an environment of its own, which this command makes in
-build/ (or `--python` names one that has it). Both learn from the same pairs, with the same bounds and weights.
+metric-learn 0.7 needs scikit-learn below 1.8. It therefore runs in a separate environment, which this command creates
+in build/, or in the one that `--python` names. Both learn from the same pairs, with the same bounds and weights.
 
     python -m benchmarks.itml [--python PATH]
 """
@@ -51,17 +51,17 @@ print(json.dumps({"seconds": best, "n_iter": int(learner.n_iter_) + 1, "warned":
 
 
 def environment() -> Path:
-    """The interpreter of an environment with metric-learn 0.7, made on first use."""
+    """Return the interpreter of an environment with metric-learn 0.7, which is created on first use."""
     python = _ENVIRONMENT / "bin" / "python"
     if not python.exists():
-        print(f"making {_ENVIRONMENT} with metric-learn 0.7 ...", flush=True)
+        print(f"creating {_ENVIRONMENT} with metric-learn 0.7 ...", flush=True)
         venv.create(_ENVIRONMENT, with_pip=True)
         subprocess.run([python, "-m", "pip", "install", "-q", "metric-learn==0.7.0", "scikit-learn<1.8"], check=True)
     return python
 
 
 def peer(python: Path, X, constraints, limits, max_iter: int):
-    """metric-learn's matrix, and what it says of itself."""
+    """Return metric-learn's matrix, and its time, iterations and warnings."""
     with tempfile.TemporaryDirectory() as folder:
         given, learned = Path(folder) / "given.npz", Path(folder) / "learned.npy"
         np.savez(
@@ -74,7 +74,7 @@ def peer(python: Path, X, constraints, limits, max_iter: int):
 
 
 def accuracy(W, X, y, train, test) -> float:
-    """3-NN in the metric W."""
+    """Return the accuracy of 3-NN in the metric W."""
     L = np.linalg.cholesky((W + W.T) / 2 + 1e-14 * np.trace(W) * np.eye(len(W)))
     return KNeighborsClassifier(3).fit(X[train] @ L, y[train]).score(X[test] @ L, y[test])
 
@@ -89,7 +89,7 @@ def compare(python: Path, name: str, X, y, max_iter: int) -> None:
             X[train][:, :, None], constraints.pairs, constraints.similar, constraints.bounds, GAMMA, "is"
         )
         theirs, said = peer(python, X[train], constraints, constraints.limits, max_iter)
-        solve(problem)  # compiled
+        solve(problem)  # compile before anything is timed
         ours = min((solve(problem, tol=1e-6) for _ in range(ROUNDS)), key=lambda result: result.seconds)
         certificate = problem.certify(theirs)
         assert ours.certificate.primal <= certificate.primal * (1.0 + 1e-6)
@@ -112,18 +112,20 @@ def compare(python: Path, name: str, X, y, max_iter: int) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    parser = argparse.ArgumentParser(description="Our ITML beside metric-learn's.")
-    parser.add_argument("--python", type=Path, help="an interpreter that has metric-learn 0.7")
-    parser.add_argument("--max-iter", type=int, default=1000, help="metric-learn's limit (its default: 1000)")
+    parser = argparse.ArgumentParser(description="Compare our ITML with metric-learn's.")
+    parser.add_argument(
+        "--python", type=Path, help="an interpreter that has metric-learn 0.7 (default: a new environment)"
+    )
+    parser.add_argument(
+        "--max-iter", type=int, default=1000, help="metric-learn's limit of iterations (default: %(default)s)"
+    )
     options = parser.parse_args(arguments)
     python = options.python or environment()
     print(
         f"ITML: gamma = {GAMMA:g}, 100 random pairs per class, bounds at the 5th and 95th percentile, {SPLITS} splits."
     )
-    print("Ours to a proven relative gap of 1e-6; metric-learn 0.7 to its own stopping rule. gap: relative, of either")
-    print(
-        "objective above our lower bound. 3-NN accuracy in percent; milliseconds, best of 3; means over the splits.\n"
-    )
+    print("Ours stops at a certified relative gap of 1e-6, metric-learn 0.7 by its own rule. gap: relative distance of")
+    print("each objective from our lower bound. 3-NN accuracy in percent; ms, best of 3. Means over the splits.\n")
     print(
         f"{'data':>22} {'pairs':>5} {'objective':>11} {'metric-learn':>12} {'gap':>9} {'theirs':>9} {'acc.':>6} "
         f"{'theirs':>6} {'ms':>8} {'theirs':>9} {'ratio':>8} {'iter.':>6} {'warned':>7} {'solved':>7}"

@@ -1,7 +1,7 @@
-"""What nearest neighbours cost: beside pyRiemann's classifier on matrices, and the searches beside each other.
+"""The time of nearest neighbours: compared with pyRiemann's classifier on matrices, and between our searches.
 
-``python -m benchmarks.neighbors [--smoke]`` prints both tables; --smoke takes the smallest sizes. One thread, every
-rival in the same run, taking turns, best of several rounds.
+``python -m benchmarks.neighbors [--smoke]`` prints both tables; --smoke selects the smallest sizes. All methods run
+in one process on one thread, in turn; the best of several rounds counts.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ K, ROUNDS = 3, 5
 
 
 def simulated_matrices(n: int, count: int, samples: int, latent: int = 10, classes: int = 4, seed: int = 0):
-    """Sample covariances (count, n, n) of Gaussian `samples`, and their classes.
+    """Return sample covariances (count, n, n) of Gaussian `samples`, and their classes.
 
-    The logarithms of the true covariances move along `latent` directions, with a standard deviation of about 0.5 in
-    each eigenvalue; half of that is between classes.
+    The logarithms of the true covariances vary along `latent` directions, with a standard deviation of about 0.5 in
+    each eigenvalue; half of the variance is between classes.
     """
     rng = np.random.default_rng(seed)
     labels = rng.integers(classes, size=count)
@@ -46,7 +46,7 @@ def simulated_matrices(n: int, count: int, samples: int, latent: int = 10, class
 
 
 def learned_vectors(n: int, count: int, samples: int, seed: int = 0):
-    """Vectors (count, n n) of simulated matrices under a W with the eigenvalues 1, 1/2, ..., 1/n."""
+    """Return vectors (count, n n) of simulated matrices under a W with the eigenvalues 1, 1/2, ..., 1/n."""
     matrices, _ = simulated_matrices(n, count, samples, seed=seed)
     basis = np.linalg.qr(np.random.default_rng(seed + 1).standard_normal((n, n)))[0]
     return LearnedMetric(get_embedding("log").fit(matrices), (basis / np.arange(1, n + 1)) @ basis.T).transform(
@@ -55,7 +55,7 @@ def learned_vectors(n: int, count: int, samples: int, seed: int = 0):
 
 
 def best_of(rounds: int, **work) -> dict[str, float]:
-    """The least seconds of each piece of work, taking turns."""
+    """Return the smallest time of each piece of work, in seconds; the pieces run in turn."""
     best = dict.fromkeys(work, np.inf)
     for _ in range(rounds):
         for name, function in work.items():
@@ -73,8 +73,8 @@ def beside_pyriemann(n: int = 22, count: int = 1000, some: int = 25) -> None:
         "W = I": CovMetricClassifier(CovMetric("log", lam=float("inf"))).fit(train, labels),
         "learned": CovMetricClassifier(CovMetric("log", random_state=0)).fit(train, labels),
     }
-    print(f"{K}-NN, {count} training and {count} test matrices of {n} x {n}: seconds to predict, and times faster.")
-    print(f"pyRiemann is timed on {some} test matrices, and scaled up.\n")
+    print(f"{K}-NN, {count} training and {count} test matrices of {n} x {n}: seconds to predict, and speed-up.")
+    print(f"pyRiemann is timed on {some} test matrices and extrapolated.\n")
     theirs = best_of(2, **{metric: lambda p=peer: p.predict(test[:some]) for metric, peer in peers.items()})
     mine = best_of(ROUNDS, **{name: lambda c=clf: c.predict(test) for name, clf in ours.items()})
     print(f"{'':>22} {'seconds':>8} {'logeuclid/it':>12} {'riemann/it':>10}")
@@ -86,9 +86,7 @@ def beside_pyriemann(n: int = 22, count: int = 1000, some: int = 25) -> None:
     expected = peers["logeuclid"].predict(test)
     seconds = time.perf_counter() - started
     same = np.count_nonzero(expected == ours["W = I"].predict(test))
-    print(
-        f"\nour labels at W = I are those of logeuclid for {same} of {count}; it took {seconds:.1f} s for all of them"
-    )
+    print(f"\nOur labels with W = I equal those of logeuclid for {same} of {count}. logeuclid took {seconds:.1f} s.")
 
     metric = ours["learned"].metric_
     references, queries = metric.transform(train), metric.transform(test)
@@ -101,7 +99,7 @@ def beside_pyriemann(n: int = 22, count: int = 1000, some: int = 25) -> None:
         sklearn=lambda: peer.kneighbors(queries, K),
     )
     print(
-        f"parts: embedding {parts['embedding']:.4f}, search ({search.name}) {parts['search']:.4f}, scikit-learn's "
+        f"Parts: embedding {parts['embedding']:.4f}, search ({search.name}) {parts['search']:.4f}, scikit-learn's "
         f"search {parts['sklearn']:.4f}; ours over scikit-learn's {parts['search'] / parts['sklearn']:.2f}\n"
     )
 
@@ -115,7 +113,7 @@ def peak_megabytes(kind, references, queries) -> float:
 
 
 def beside_each_other(name: str, vectors, n_queries: int) -> None:
-    """A row for each search on the same references and queries."""
+    """Print a row for each search on the same references and queries."""
     references, queries = vectors[n_queries:].copy(), vectors[:n_queries].copy()
     kinds = {**SEARCHES}
     fitted = {}
@@ -130,25 +128,21 @@ def beside_each_other(name: str, vectors, n_queries: int) -> None:
     expected = fitted["brute"].nearest(queries, K)
     for algorithm, search in fitted.items():
         same = all(np.array_equal(a, b) for a, b in zip(search.nearest(queries, K), expected, strict=True))
-        share = f"{search.n_exact_ / len(queries) / len(references):.3%}" if algorithm == "pruned" else ""
+        fraction = f"{search.n_exact_ / len(queries) / len(references):.3%}" if algorithm == "pruned" else ""
         peak = peak_megabytes(kinds[algorithm], references, queries)
         directions = search.n_directions_ if algorithm == "pruned" else ""
         print(
             f"{name:>34} {algorithm:>7} {fits[algorithm]:>7.3f} {searches[algorithm]:>7.3f} "
             f"{searches['brute'] / searches[algorithm]:>7.2f} {peak:>7.0f} "
-            f"{directions:>4} {share:>9} {'the same' if same else 'ANOTHER RESULT'}",
+            f"{directions:>4} {fraction:>9} {'equal' if same else 'DIFFERENT RESULT'}",
             flush=True,
         )
 
 
 def searches(sizes=((20, 20_000, 2000, 200), (100, 4_000, 5000, 500)), n_queries: int = 1000) -> None:
-    print(
-        f"The searches: {n_queries} queries, k = {K}. Seconds to fit and to search, how many times faster than brute,"
-    )
-    print("peak MB of what NumPy allocates (FAISS's own is not counted), directions, share of distances in full.\n")
-    print(
-        f"{'data':>34} {'':>7} {'fit':>7} {'search':>7} {'faster':>7} {'peak':>7} {'r':>4} {'in full':>9} against brute"
-    )
+    print(f"The searches: {n_queries} queries, k = {K}. Seconds to fit and to search, speed-up over brute, peak MB")
+    print("allocated by NumPy (without FAISS's own memory), directions, fraction of distances computed in full.\n")
+    print(f"{'data':>34} {'':>7} {'fit':>7} {'search':>7} {'speedup':>7} {'peak':>7} {'r':>4} {'in full':>9} result")
     for n, count, clean, noisy in sizes:
         for samples in (clean, noisy):
             vectors = learned_vectors(n, count + n_queries, samples)

@@ -1,4 +1,4 @@
-"""Problems for the benchmarks: the paper's image data where it is at hand, simulated classes otherwise."""
+"""Problems for the benchmarks: the paper's image data if it is available, else simulated classes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DATA = Path(os.environ.get("COVMETRIC_DATA", Path(__file__).parents[2] / "share
 
 
 def simulated_classes(n: int, count: int, m: int | None = None, classes: int = 8, seed: int = 0):
-    """Embedded examples (count, n, m) around class centres, with labels; m = n gives symmetric matrices."""
+    """Return embedded examples (count, n, m) around class centres, with labels; m = n gives symmetric matrices."""
     rng = np.random.default_rng(seed)
     labels = rng.integers(classes, size=count)
     centres = 0.5 * rng.standard_normal((classes, n, m or n))
@@ -27,7 +27,7 @@ def simulated_classes(n: int, count: int, m: int | None = None, classes: int = 8
 
 
 def labelled_problem(embedded, labels, K: int, lam: float, slack: str, seed: int = 0) -> MetricProblem:
-    """K random pairs, half of them similar, scaled by the median squared distance, with the paper's bounds."""
+    """Return a problem of K random pairs, half of them similar, with the paper's scale and bounds."""
     rng = np.random.default_rng(seed)
     by_class = [np.flatnonzero(labels == c) for c in np.unique(labels)]
     by_class = [members for members in by_class if len(members) > 1]
@@ -43,15 +43,15 @@ def labelled_problem(embedded, labels, K: int, lam: float, slack: str, seed: int
             while labels[j] == labels[i]:
                 j = rng.integers(len(labels))
             pairs[k] = i, j
-    first = pairs[: min(K, 20_000)]
-    squared = ((embedded[first[:, 0]] - embedded[first[:, 1]]) ** 2).sum(axis=(1, 2))
+    sample = pairs[: min(K, 20_000)]
+    squared = ((embedded[sample[:, 0]] - embedded[sample[:, 1]]) ** 2).sum(axis=(1, 2))
     scaled = embedded / np.sqrt(np.median(squared))
     bounds = np.where(similar, 0.05, 0.95)
     return MetricProblem(scaled, pairs, np.where(similar, 1.0, -1.0), bounds, 1.0 / (lam * K), slack)
 
 
 def brodatz_like():
-    """The logs of 5 x 5 covariances of 111 textures, 52 patches each, and their classes."""
+    """Return the logarithms of 5 x 5 covariances of 111 textures, 52 patches each, and their classes."""
     if not (_DATA / "brodatz").is_dir():
         return simulated_classes(5, 5550, classes=111)
     X, y, _ = brodatz_quarters(13)
@@ -60,7 +60,7 @@ def brodatz_like():
 
 @functools.cache
 def brodatz_quarters(patches: int):
-    """5 x 5 covariances of `patches` patches of each quarter of 111 textures; their classes and quarters."""
+    """Return 5 x 5 covariances of `patches` patches of each quarter of 111 textures; their classes and quarters."""
     data = load_brodatz(_DATA / "brodatz", patches)
     return data.X, data.y, data.groups
 
@@ -71,7 +71,7 @@ def _eth80():
 
 
 def eth80_images(views: slice):
-    """9 x 9 covariances of the chosen views of each object of ETH-80; their classes and objects."""
+    """Return 9 x 9 covariances of the chosen views of each object of ETH-80; their classes and objects."""
     data = _eth80()
     chosen = np.zeros(len(data.X), dtype=bool)
     for name in np.unique(data.groups):
@@ -80,7 +80,7 @@ def eth80_images(views: slice):
 
 
 def eth80_like():
-    """The logs of 9 x 9 covariances of ETH-80 images, ten views of each object, and their classes."""
+    """Return the logarithms of 9 x 9 covariances of ETH-80 images, ten views of each object, and their classes."""
     if not (_DATA / "eth80").is_dir():
         return simulated_classes(9, 800)
     matrices, labels, _ = eth80_images(slice(0, 40, 4))
@@ -88,17 +88,17 @@ def eth80_like():
 
 
 def series(name: str):
-    """Shrunk covariances of the series of `name`.npz, training and test part together, and their classes."""
+    """Return the shrunk covariances of the series in `name`.npz, of both parts, and their classes."""
     data = load_series(name, _DATA / "series")
     return data.X, data.y
 
 
 def ssvep():
-    """24 x 24 covariances of the SSVEP trials, their classes, subjects and recordings."""
+    """Return 24 x 24 covariances of the SSVEP trials, their classes, subjects and recordings."""
     data = load_ssvep(_DATA / "series")
     return data.X, data.y, data.subject, data.groups
 
 
 def available() -> bool:
-    """Whether the folder of real data is at hand."""
+    """Return whether the folder of real data exists."""
     return _DATA.is_dir()

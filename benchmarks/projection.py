@@ -1,12 +1,12 @@
-"""Microseconds per projection, against the paper's text and against the library calls that it cannot avoid.
+"""Microseconds per projection, compared with a literal implementation of the paper and with the BLAS calls alone.
 
 ``python -m benchmarks.projection`` prints, in one run and on one BLAS thread, for each size n (with m = n):
 
-(a) the paper's text done literally in NumPy (tests/naive.py: A^(-1/2) beforehand, then inverse, eigh, Newton-Raphson);
+(a) a literal NumPy implementation of the paper (tests/naive.py: A^(-1/2) first, then inverse, eigh, Newton-Raphson);
 (b) the compiled sweep of covmetric;
 (c) dsymm, dgemm, dsytrd + dsterf, dpotrf, dtrsm and dsyrk alone, through the same addresses, workspace preallocated.
 
-Every pair is active, so that no projection is skipped. The three take turns, and the best of several rounds counts.
+Every pair is active, so that no projection is skipped. The three run in turn, and the best of several rounds counts.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _dsterf = compiled._external("cython_lapack", "dsterf", _I, _D, _D, _I)
 
 @numba.njit
 def unavoidable(W, F, repeats):
-    """The calls that a projection by BLAS and LAPACK cannot do without, on matrices of its sizes."""
+    """Make the BLAS and LAPACK calls that a projection needs, on matrices of the same sizes."""
     n = W.shape[0]
     G, M, T, R = np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, n)), np.zeros((n, n))
     d, e, tau, work = np.empty(n), np.empty(n), np.empty(n), np.empty(32 * n)
@@ -74,7 +74,7 @@ def unavoidable(W, F, repeats):
 
 
 def active_problem(n: int, K: int) -> MetricProblem:
-    """A problem whose every pair starts on the wrong side of its bound, with weights that keep W near I."""
+    """Return a problem whose pairs all violate their bounds at W = I, with weights that keep W near I."""
     rng = np.random.default_rng(n)
     F = rng.uniform(-0.5, 0.5, (K, n, n))
     squared = (F**2).sum(axis=(1, 2))
@@ -90,7 +90,7 @@ def timed(function, *arguments) -> float:
 
 
 def row(n: int) -> tuple[float, float, float]:
-    """Seconds per projection of (a), (b) and (c)."""
+    """Return the seconds per projection of (a), (b) and (c)."""
     K = 200 if n <= 22 else 40
     few = min(K, 40) if n <= 100 else 8
     problem = active_problem(n, K)
@@ -109,14 +109,14 @@ def row(n: int) -> tuple[float, float, float]:
             problem.weights, order, *slack.addresses, counts,
         )  # fmt: skip
         if counts[1]:
-            raise RuntimeError(f"{counts[1]} idle pairs at n = {n}: not a fair count")
+            raise RuntimeError(f"{counts[1]} idle pairs at n = {n}, but all pairs must be active")
         best[1] = min(best[1], seconds / K)
         best[2] = min(best[2], timed(unavoidable, spd, F, K) / K)
     return best[0], best[1], best[2]
 
 
-def certificate_share(n: int) -> tuple[float, int, float]:
-    """A certificate over an epoch of the paper's problem; epochs per certificate by default; share of the time then."""
+def certificate_fraction(n: int) -> tuple[float, int, float]:
+    """Return the time of a certificate in epochs, the epochs between certificates, and their fraction of the time."""
     problem = make_paper_problem(n, 50, 1e-2, seed=0)
     solver, rng = Dykstra(), np.random.default_rng(0)
     state = solver.start(problem, problem.certified(np.eye(n), np.zeros(problem.n_pairs)), rng)
@@ -136,7 +136,7 @@ def certificate_share(n: int) -> tuple[float, int, float]:
 
 
 def first_calls() -> tuple[float, float]:
-    """Seconds of the first solve of a process, without and with the compiled code in the cache."""
+    """Return the seconds of the first solve of a process, without and with compiled code in the cache."""
     script = (
         "import time; from covmetric import make_paper_problem, solve; p = make_paper_problem(5, 20, 1e-2)\n"
         "t = time.perf_counter(); solve(p, 'dykstra', random_state=0); print(time.perf_counter() - t)"
@@ -151,7 +151,7 @@ def first_calls() -> tuple[float, float]:
 
 
 def threads_table() -> None:
-    """An epoch and a certificate on one and on all BLAS threads."""
+    """Print the times of projections and of a certificate on one and on all BLAS threads."""
     print("\nMilliseconds of 10 projections, and of a certificate of 20 pairs, by BLAS threads:")
     print(f"{'n':>5} {'1 thread':>10} {'all':>10}   {'1 thread':>10} {'all':>10}")
     for n in (100, 200, 300, 400):
@@ -175,19 +175,21 @@ def threads_table() -> None:
 def main() -> None:
     cold, warm = first_calls()
     print(f"First solve of a process: {cold:.1f} s with nothing compiled, {warm:.1f} s from the cache.\n")
-    print("Microseconds per projection (m = n, all pairs active, one thread); (a) the paper's text in NumPy, (b) ours,")
     print(
-        "(c) the BLAS and LAPACK calls; then a certificate in epochs of K = 50, epochs between certificates by default,"
+        "Microseconds per projection (m = n, all pairs active, one thread): (a) a literal NumPy implementation of the"
     )
-    print("and the share of the time that certificates take so.\n")
-    print(f"{'n':>4} {'(a)':>9} {'(b)':>9} {'(c)':>9} {'a/b':>7} {'b/c':>6}   {'cert.':>6} {'every':>6} {'share':>6}")
+    print(
+        "paper, (b) ours, (c) the BLAS and LAPACK calls alone. Then the time of a certificate in epochs of K = 50, the"
+    )
+    print("epochs between certificates by default, and the fraction of the time that certificates then take.\n")
+    print(f"{'n':>4} {'(a)':>9} {'(b)':>9} {'(c)':>9} {'a/b':>7} {'b/c':>6}   {'cert.':>6} {'every':>6} {'frac.':>6}")
     with threadpool_limits(1, user_api="blas"):
         for n in SIZES:
             a, b, c = row(n)
-            ratio, every, share = certificate_share(n)
+            ratio, every, fraction = certificate_fraction(n)
             print(
                 f"{n:>4} {1e6 * a:>9.2f} {1e6 * b:>9.2f} {1e6 * c:>9.2f} {a / b:>7.1f} {b / c:>6.2f}   "
-                f"{ratio:>6.2f} {every:>6} {share:>6.0%}"
+                f"{ratio:>6.2f} {every:>6} {fraction:>6.0%}"
             )
     threads_table()
 

@@ -1,7 +1,7 @@
-"""What learning from labels gains on real data: W = I, the paper's settings, our defaults and CovMetricCV.
+"""The accuracy on real data of W = I, of the paper's settings, of our defaults and of CovMetricCV.
 
-Needs the data folder that COVMETRIC_DATA names. NATOPS, ERing and Epilepsy are where the defaults were chosen; the
-others were looked at once, afterwards.
+Needs the data folder that COVMETRIC_DATA names. The defaults were chosen on NATOPS, ERing and Epilepsy; the other data
+sets were evaluated once, afterwards.
 
     python -m benchmarks.recognition [NAME ...] [--splits N] [--jobs N] [--json FILE]
 """
@@ -24,6 +24,7 @@ from tqdm import tqdm
 
 from benchmarks import problems
 from covmetric import PAPER_SETTINGS, CovMetric, CovMetricClassifier, CovMetricCV
+from covmetric.experiments.estimates import mean_and_standard_error
 
 REG = 1e-6
 RULES = ("neighbors", "mean")
@@ -42,7 +43,7 @@ def from_series(name: str, train: float):
 
 
 def ssvep(seed: int):
-    """One subject's recordings but one for training; the subject and the recording follow from the seed."""
+    """Return a split that tests on one recording of a subject; the seed selects the subject and the recording."""
     X, y, subject, record = problems.ssvep()
     rows = [(s, r) for s in np.unique(subject) for r in np.unique(record[subject == s])]
     rows = [(s, r) for s, r in rows if len(np.unique(record[subject == s])) > 1]
@@ -53,13 +54,13 @@ def ssvep(seed: int):
 
 
 def brodatz(seed: int):
-    """Three quarters of each texture for training, one for the test."""
+    """Return a split with three quarters of each texture for training and one for testing."""
     X, y, quarters = problems.brodatz_quarters(10)
     return X, y, quarters, np.flatnonzero(quarters != seed % 4), np.flatnonzero(quarters == seed % 4)
 
 
 def eth80_by_image(seed: int):
-    """Half of all images, as in the paper: views of one object are on both sides."""
+    """Return a split with half of all images for training, as in the paper; both parts show the same objects."""
     X, y, _ = problems.eth80_images(slice(None))
     return X, y, None, *stratified(X, y, 0.5, seed)
 
@@ -83,7 +84,7 @@ DATA: dict[str, tuple[Callable, int]] = {
 
 
 def methods(seed: int) -> dict[str, object]:
-    """What is compared; the paper does not give lambda, so it is chosen on the training part as for CovMetricCV."""
+    """Return the learners; the paper does not give lambda, so that CovMetricCV chooses it on the training part."""
     paper = {key: value for key, value in PAPER_SETTINGS.items() if key != "solver"}
     return {
         "W = I, log": CovMetric("log", lam=np.inf, reg=REG),
@@ -95,7 +96,7 @@ def methods(seed: int) -> dict[str, object]:
 
 
 def one_split(name: str, seed: int) -> list[dict[str, object]]:
-    """The accuracies of all methods with both rules on one split."""
+    """Return the accuracies of all methods with both rules on one split."""
     X, y, groups, train, test = DATA[name][0](seed)
     rows = []
     with warnings.catch_warnings():
@@ -128,21 +129,22 @@ def print_table(rows: list[dict], names: list[str]) -> None:
         for method in methods(0):
             cells, chosen, seconds = [], Counter(), 0.0
             for rule in RULES:
-                mine = [r for r in rows if (r["data"], r["method"], r["rule"]) == (name, method, rule)]
-                values = 100.0 * np.array([r["accuracy"] for r in mine])
-                cells.append(f"{values.mean():.1f} +- {values.std(ddof=1) / np.sqrt(len(values)):.1f}")
+                selected = [r for r in rows if (r["data"], r["method"], r["rule"]) == (name, method, rule)]
+                cells.append(mean_and_standard_error([100.0 * r["accuracy"] for r in selected]).text())
                 if rule == "neighbors":
-                    chosen.update(r["choice"] for r in mine if r["choice"])
-                    seconds = float(np.mean([r["seconds"] for r in mine]))
+                    chosen.update(r["choice"] for r in selected if r["choice"])
+                    seconds = float(np.mean([r["seconds"] for r in selected]))
             words = ", ".join(f"{choice} ({count})" for choice, count in chosen.most_common(4))
             print(f"{method:>15} {cells[0]:>12} {cells[1]:>13} {seconds:>8.2f}  {words}")
 
 
 def main(arguments: list[str]) -> None:
-    parser = argparse.ArgumentParser(description="What learning from labels gains on real data.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(map(repr, DATA))} (default: all)")
-    parser.add_argument("--splits", type=int, help="at most so many splits of each")
-    parser.add_argument("--jobs", type=int, default=2)
+    parser = argparse.ArgumentParser(description="Compare fixed and learned metrics on real data.")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"data sets: {', '.join(map(repr, DATA))} (default: all)"
+    )
+    parser.add_argument("--splits", type=int, help="largest number of splits per data set (default: all)")
+    parser.add_argument("--jobs", type=int, default=2, help="number of processes (default: %(default)s)")
     parser.add_argument("--json", help="write all accuracies to this file")
     options = parser.parse_args(arguments)
     if not problems.available():
@@ -150,7 +152,7 @@ def main(arguments: list[str]) -> None:
     names = options.names or list(DATA)
     unknown = [name for name in names if name not in DATA]
     if unknown:
-        parser.error(f"unknown data {unknown[0]!r}; there are {', '.join(map(repr, DATA))}")
+        parser.error(f"unknown data set {unknown[0]!r}; the data sets are {', '.join(map(repr, DATA))}")
     tasks = [(name, seed) for name in names for seed in range(min(options.splits or 99, DATA[name][1]))]
     work = Parallel(options.jobs, return_as="generator")(delayed(one_split)(*task) for task in tasks)
     rows = [row for part in tqdm(work, "splits", len(tasks)) for row in part]

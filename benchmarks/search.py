@@ -1,7 +1,7 @@
-"""What the whole default grid of CovMetricCV costs, beside a single solve by the paper's text.
+"""The time of the default grid of CovMetricCV, compared with one solve by a literal implementation of the paper.
 
-python -m benchmarks.search              # one split of each data set, and the paper's settings
-python -m benchmarks.search --splits 6   # the problem that was chosen only, on several splits
+python -m benchmarks.search              # one split of each data set, also with the paper's settings
+python -m benchmarks.search --splits 6   # several splits, without the paper's settings
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from benchmarks.solvers import literal_seconds
 from covmetric import PAPER_SETTINGS, CovMetric, CovMetricCV
 
 ROUNDS, LIMIT = 4, 20
-QUICK = 2.0  # seconds: what takes no longer is timed in every round
-PAPER_LAMBDAS = (1e-2, 1e-3, 1e-4)  # those of its section 4.1
+QUICK = 2.0  # solves that take fewer seconds are timed in every round
+PAPER_LAMBDAS = (1e-2, 1e-3, 1e-4)  # of section 4.1
 
 
 def data(split: int):
-    """Name, matrices and classes of training sets: the real ones, or simulated ones."""
-    for name, share in (("ERing", 1 / 3), ("Epilepsy", 0.5), ("NATOPS", 0.5)):
+    """Yield the name, the matrices and the classes of real training sets, or of simulated ones without real data."""
+    for name, fraction in (("ERing", 1 / 3), ("Epilepsy", 0.5), ("NATOPS", 0.5)):
         if not problems.available():
             break
         X, y = problems.series(name)
-        train, _ = stratified(X, y, share, split)
+        train, _ = stratified(X, y, fraction, split)
         yield name, X[train], y[train]
     else:
         return
@@ -50,7 +50,7 @@ def _give_up(*_) -> None:
 
 
 def within_limit(problem, order: str) -> float:
-    """Seconds of the paper's text; infinite where it takes too long, NaN where it breaks down."""
+    """Return the seconds of the literal implementation: inf if it takes too long, NaN if it breaks down."""
     signal.signal(signal.SIGALRM, _give_up)
     signal.alarm(LIMIT)
     try:
@@ -64,7 +64,7 @@ def within_limit(problem, order: str) -> float:
 
 
 def problem_of(learner: CovMetric, X, y):
-    """The problem that a learner solves; None where it learns nothing."""
+    """Return the problem that a learner solves, or None for W = I."""
     if learner.lam == np.inf:
         return None
     classes, codes = np.unique(y, return_inverse=True)
@@ -78,7 +78,7 @@ def literal_cell(seconds: list[float]) -> str:
 
 
 def row(name: str, X, y, split: int, lambdas) -> None:
-    """One line: the grid and the literal solves in turn, the best of all rounds."""
+    """Print one line: the grid and the literal solves in turn, best of all rounds."""
     search = CovMetricCV(reg=REG, random_state=split).fit(X, y)
     settings = {**PAPER_SETTINGS, "solver": "auto"}
     learners = [search.best_estimator_, CovMetric(reg=REG, random_state=split)]
@@ -99,18 +99,19 @@ def row(name: str, X, y, split: int, lambdas) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--splits", type=int, default=0, help="how many splits of each data set (default: one)")
+    parser.add_argument("--splits", type=int, default=0, help="number of splits of each data set (default: 1)")
     splits = parser.parse_args().splits
     lambdas = () if splits else PAPER_LAMBDAS
     warnings.simplefilter("ignore", ConvergenceWarning)
     warnings.simplefilter("ignore", UserWarning)
-    warnings.simplefilter("ignore", RuntimeWarning)  # where the paper's text breaks down, the table says so
+    warnings.simplefilter("ignore", RuntimeWarning)  # the table marks the cases that break down
     count = len(CovMetricCV()._candidates(np.zeros((2, 1, 1))))
-    print(f"Seconds of the default grid of CovMetricCV ({count} candidates, 3 folds, and the final solve), and of the")
-    print(f"paper's text in NumPy to a relative gap of 1e-6, permuted / random order; best of {ROUNDS}. One thread.\n")
-    names = ["its choice", "CovMetric()", *(f"paper, {lam:g}" for lam in lambdas)]
+    print(f"Seconds of the default grid of CovMetricCV ({count} candidates, 3 folds and the final solve), and of a")
+    print("literal NumPy implementation of the paper to a relative gap of 1e-6, permuted / random order. One thread,")
+    print(f"best of {ROUNDS} rounds.\n")
+    names = ["chosen", "CovMetric()", *(f"paper, {lam:g}" for lam in lambdas)]
     columns = " ".join(f"{name:>15}" for name in names)
-    print(f"{'data':>18} {'l':>4} {'the grid':>8} {'it chose':>12} {columns}")
+    print(f"{'data':>18} {'l':>4} {'grid':>8} {'chosen':>12} {columns}")
     with threadpool_limits(1):
         for split in range(max(1, splits)):
             for name, X, y in data(split):

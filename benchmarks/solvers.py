@@ -1,10 +1,10 @@
-"""Newton against everything else, on the paper's grid, on real problems, and as the number of pairs grows.
+"""Newton's method compared with other solvers, on the paper's grid, on real problems and for many pairs.
 
 ``python -m benchmarks.solvers [grid] [real] [growth] [warm] [crossover]`` prints the tables (all but the last by
-default). One BLAS thread, every rival in the same run, taking turns, best of several rounds.
+default). All solvers run in one process on one BLAS thread, in turn; the best of several rounds counts.
 
-`real` takes the Brodatz and ETH-80 images of the folder that COVMETRIC_DATA names, and simulated matrices of the same
-sizes where there is none.
+`real` uses the Brodatz and ETH-80 images in the folder that COVMETRIC_DATA names, or simulated matrices of the same
+sizes without that folder.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ def timed(function, *arguments, **settings):
 
 
 def literal_seconds(problem, order: str, seed: int = 0, tol: float = 1e-6) -> float:
-    """The paper's text in NumPy to a relative gap; its certificates are ours, and their time is not counted.
+    """Return the seconds of a literal NumPy implementation of the paper to a relative gap, without the certificates.
 
-    NaN where it does not get there in a thousand epochs.
+    NaN means that a thousand epochs are not enough.
     """
     data = naive.data(problem)
     seconds, paper = timed(naive.PaperDykstra, *data)
@@ -58,7 +58,7 @@ def literal_seconds(problem, order: str, seed: int = 0, tol: float = 1e-6) -> fl
 
 
 def lbfgs_seconds(problem, optimum: float, tol: float = 1e-6) -> float:
-    """SciPy's L-BFGS on P(L L^T), L lower triangular with a logarithmic diagonal, until P is within tol of P*."""
+    """Return the seconds of SciPy's L-BFGS on P(L L^T), with log-diagonal Cholesky factors L, to within tol of P*."""
     n = problem.n
     A, y, b, c, _ = naive.data(problem)
     rows, columns = np.tril_indices(n)
@@ -101,7 +101,7 @@ def lbfgs_seconds(problem, optimum: float, tol: float = 1e-6) -> float:
 
 
 def fresh(problem):
-    """A copy that has kept nothing from earlier solves."""
+    """Return a copy without anything cached by earlier solves."""
     return problem.replace(keep=np.arange(problem.n_pairs))
 
 
@@ -122,8 +122,8 @@ def cvxpy_seconds(problem, solver: str) -> float:
 
 def grid() -> None:
     print("The paper's grid: K = 50, slack 'is', seed 0. Milliseconds to the relative gap in brackets.")
-    print("paper: its text literally in NumPy, preparation included, certificates not; L-BFGS: to 1e-6 of P*, known to")
-    print("it; Clarabel and SCS at their default accuracy through CVXPY, n <= 50.\n")
+    print("paper: a literal NumPy implementation, with its preparation and without certificates. L-BFGS: stops at 1e-6")
+    print("from P*, which it is given. Clarabel and SCS: default accuracy, through CVXPY, n <= 50.\n")
     print(
         f"{'n':>4} {'lambda':>7} {'paper perm':>10} {'paper rand':>10} {'Dykstra':>8} {'Newton':>7} {'Newton':>7} "
         f"{'auto':>7} {'L-BFGS':>8} {'Clarabel':>9} {'SCS':>9}   {'paper/N':>8} {'D/N':>5} {'Clar./N':>8}"
@@ -148,7 +148,7 @@ def grid() -> None:
                     ("auto", "auto", 1e-6),
                 ):
                     for _ in range(3):
-                        # A fresh copy each time: what a solve keeps for the next one is made within its own time.
+                        # A fresh copy, so that each solve also spends the time to build its caches.
                         best[name] = min(best[name], timed(solve, fresh(problem), solver, tol)[0])
                 best["lbfgs"] = min(best["lbfgs"], lbfgs_seconds(problem, optimum))
             rounds = {10: ROUNDS, 50: 1}.get(n, 0)
@@ -169,7 +169,7 @@ def grid() -> None:
 
 
 def real() -> None:
-    print("\nReal problems, Phi = log, paper's bounds after scaling: Newton to a relative gap of 1e-9.")
+    print("\nReal problems, Phi = log, the paper's bounds after scaling: Newton to a relative gap of 1e-9.")
     print(f"{'data':>28} {'slack':>6} " + " ".join(f"{f'lam {lam:.0e}':>14}" for lam in 10.0 ** -np.arange(1.0, 7.0)))
     for name, (embedded, labels), K in (("Brodatz", brodatz_like(), 11_100), ("ETH-80", eth80_like(), 800)):
         for slack in ("is", "l2", "re"):
@@ -190,10 +190,10 @@ CASES = [
 
 
 def growth_case(n: int, K: int, lam: float) -> None:
-    """One row of the growth table, in a process of its own for the sake of its peak memory."""
+    """Print one row of the growth table; each row has its own process, so that its peak memory can be measured."""
     embedded, labels = simulated_classes(n, 2000 if n < 100 else 200 if n < 400 else 80)
     problem = labelled_problem(embedded, labels, K, lam, "is")
-    solve(make_paper_problem(4, 6, 1e-1), "newton")  # compiled before anything is timed
+    solve(make_paper_problem(4, 6, 1e-1), "newton")  # compile before anything is timed
     with threadpool_limits(1, user_api="blas"):
         result = solve(problem, "newton", tol=1e-6)
     figures = {
@@ -206,7 +206,7 @@ def growth_case(n: int, K: int, lam: float) -> None:
 
 
 def peak_kilobytes() -> int:
-    """The most memory that this process had; `ru_maxrss` begins with that of the parent."""
+    """Return the peak memory of this process; `ru_maxrss` would include that of the parent."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
     except OSError:
@@ -274,7 +274,7 @@ def crossover() -> None:
 
 
 def main(arguments: list[str]) -> None:
-    warnings.simplefilter("ignore", ConvergenceWarning)  # the tables say it
+    warnings.simplefilter("ignore", ConvergenceWarning)  # the tables show it
     if arguments[:1] == ["--case"]:
         n, K, lam = arguments[1:]
         growth_case(int(n), int(K), float(lam))
@@ -282,10 +282,10 @@ def main(arguments: list[str]) -> None:
     sections = {"grid": grid, "real": real, "growth": growth, "warm": warm, "crossover": crossover}
     unknown = [a for a in arguments if a not in sections]
     if unknown:
-        raise SystemExit(f"unknown section {unknown[0]!r}; there are {', '.join(sections)}")
+        raise SystemExit(f"unknown section {unknown[0]!r}; the sections are {', '.join(sections)}")
     small = make_paper_problem(4, 6, 1e-1)
     for solver in ("newton", "dykstra"):
-        solve(small, solver)  # compiled before anything is timed
+        solve(small, solver)  # compile before anything is timed
     with threadpool_limits(1, user_api="blas"):
         for name in arguments or ("grid", "real", "growth", "warm"):
             sections[name]()

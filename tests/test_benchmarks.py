@@ -1,4 +1,4 @@
-"""The benchmarks run: their pieces, once, on the smallest sizes. No test looks at a time."""
+"""The parts of the benchmarks run, on the smallest sizes. No test asserts a time."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from benchmarks import descriptors, itml, neighbors, problems, projection, recog
 from covmetric import Status, make_paper_problem, solve
 
 
-def test_projection():
+def test_projection_is_timed():
     assert all(seconds > 0.0 for seconds in projection.row(5))
-    ratio, every, share = projection.certificate_share(5)
+    ratio, every, fraction = projection.certificate_fraction(5)
     assert ratio > 0.0
     assert every >= 1
-    assert 0.0 < share < 1.0
+    assert 0.0 < fraction < 1.0
 
 
 def test_rivals_reach_the_tolerance():
@@ -25,20 +25,20 @@ def test_rivals_reach_the_tolerance():
     assert solvers.cvxpy_seconds(problem, "CLARABEL") > 0.0
 
 
-def test_growth_case(capsys):
+def test_growth_case_is_solved(capsys):
     solvers.main(["--case", "4", "100", "1e-2"])
     assert '"status": "SOLVED"' in capsys.readouterr().out
 
 
-def test_unknown_section():
+def test_unknown_section_is_refused():
     with pytest.raises(SystemExit, match="unknown section 'speed'"):
         solvers.main(["speed"])
 
 
 @pytest.mark.shared
 @pytest.mark.parametrize(("name", "n"), [("brodatz_like", 5), ("eth80_like", 9)])
-def test_real_problems(name, n, data_folder, monkeypatch):
-    """The paper's images where they are at hand: solved to 1e-9 with every slack, down to lambda = 1e-6."""
+def test_real_problems_are_solved(name, n, data_folder, monkeypatch):
+    """The problems of the paper's images are solved to 1e-9 with every slack, down to lambda = 1e-6."""
     monkeypatch.setattr(problems, "_DATA", data_folder)
     embedded, labels = getattr(problems, name)()
     assert embedded.shape[1:] == (n, n)
@@ -48,7 +48,7 @@ def test_real_problems(name, n, data_folder, monkeypatch):
             assert solve(problem, "newton", tol=1e-9).status is Status.SOLVED
 
 
-def test_simulated_problems_where_there_is_no_data(tmp_path, monkeypatch):
+def test_problems_are_simulated_without_data(tmp_path, monkeypatch):
     monkeypatch.setattr(problems, "_DATA", tmp_path)
     embedded, labels = problems.eth80_like()
     assert embedded.shape == (800, 9, 9)
@@ -57,7 +57,7 @@ def test_simulated_problems_where_there_is_no_data(tmp_path, monkeypatch):
 
 @pytest.mark.shared
 @pytest.mark.parametrize("name", ["ERing", "SSVEP"])
-def test_recognition(name, data_folder, monkeypatch, capsys):
+def test_recognition_has_all_methods_and_rules(name, data_folder, monkeypatch, capsys):
     monkeypatch.setattr(problems, "_DATA", data_folder)
     rows = recognition.one_split(name, 0)
     assert {(row["method"], row["rule"]) for row in rows} == {
@@ -68,37 +68,37 @@ def test_recognition(name, data_folder, monkeypatch, capsys):
     assert "CovMetricCV()" in capsys.readouterr().out
 
 
-def test_recognition_says_what_is_missing(monkeypatch, tmp_path):
+def test_recognition_names_the_missing_data(monkeypatch, tmp_path):
     monkeypatch.setattr(problems, "_DATA", tmp_path / "nowhere")
     with pytest.raises(SystemExit, match="set COVMETRIC_DATA to the folder"):
         recognition.main([])
 
 
-def test_search_beside_a_literal_solve(monkeypatch, tmp_path, capsys):
+def test_search_prints_a_row(monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(problems, "_DATA", tmp_path / "nowhere")
     name, X, y = next(search.data(0))
     search.row(name, X[:40], y[:40], 0, (1e-2,))
     assert name in capsys.readouterr().out
 
 
-def test_itml_side_by_side(monkeypatch, capsys):
-    """With the prior as the peer's answer: what is printed of it is the objective of the same problem."""
+def test_itml_prints_a_row(monkeypatch, capsys):
+    """The prior stands in for the result of metric-learn, which is not installed."""
     from sklearn.datasets import load_iris
 
-    said = {"seconds": 1.0, "n_iter": 1000, "warned": False}
-    monkeypatch.setattr(itml, "peer", lambda _, X, *__: (np.eye(X.shape[1]), said))
+    answer = {"seconds": 1.0, "n_iter": 1000, "warned": False}
+    monkeypatch.setattr(itml, "peer", lambda _, X, *__: (np.eye(X.shape[1]), answer))
     itml.compare(None, "iris", *load_iris(return_X_y=True), 1000)
     assert "iris" in capsys.readouterr().out
     compile(itml.PEER, "peer", "exec")
 
 
-def test_neighbors(capsys):
+def test_neighbors_equal_those_of_pyriemann(capsys):
     neighbors.main(["--smoke"])
     printed = capsys.readouterr().out
-    assert "those of logeuclid for 40 of 40" in printed
-    assert "ANOTHER RESULT" not in printed
+    assert "equal those of logeuclid for 40 of 40" in printed
+    assert "DIFFERENT RESULT" not in printed
 
 
-def test_descriptors(capsys):
+def test_descriptors_print_a_table(capsys):
     descriptors.main(["--smoke"])
     assert "np.cov" in capsys.readouterr().out

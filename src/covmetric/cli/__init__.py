@@ -1,33 +1,67 @@
-"""The command `covmetric`. A subcommand is a module with `add_arguments(parser)` and `run(options)`."""
+"""The command `covmetric`. One subcommand a file; `COMMANDS` lists them by name."""
 
 from __future__ import annotations
 
 import argparse
-import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
-import covmetric
+from covmetric._version import __version__
 
-#: Each subcommand, its module, and what it does; modules are loaded when they are asked for.
-COMMANDS: dict[str, tuple[str, str]] = {
-    "demo": ("covmetric.cli.demo", "learn a metric on real recordings of hand gestures, beside the fixed ones"),
-    "compare": ("covmetric.cli.compare", "fixed and learned metrics, and pyRiemann, on your own data, cross-validated"),
-    "reproduce": ("covmetric.cli.reproduce", "run the paper's experiments"),
+if TYPE_CHECKING:
+    from covmetric.cli.command import Command
+
+
+def _demo() -> Command:
+    from covmetric.cli.demo import DEMO
+
+    return DEMO
+
+
+def _compare() -> Command:
+    from covmetric.cli.compare import COMPARE
+
+    return COMPARE
+
+
+def _reproduce() -> Command:
+    from covmetric.cli.reproduce import REPRODUCE
+
+    return REPRODUCE
+
+
+#: The summary of each subcommand, and a function that imports it, so that ``covmetric --help`` imports none of them.
+COMMANDS: dict[str, tuple[str, Callable[[], Command]]] = {
+    "demo": ("learn a metric on real recordings of hand gestures and compare it with fixed metrics", _demo),
+    "compare": ("cross-validate fixed metrics, learned metrics and pyRiemann on your own data", _compare),
+    "reproduce": ("run the paper's experiments and write pages, pictures and CSV files", _reproduce),
 }
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; returns its exit code."""
+    """Run the command.
+
+    Parameters
+    ----------
+    arguments : sequence of str or None, default=None
+        The arguments. None means those of the process.
+
+    Returns
+    -------
+    int
+        The exit code: 0, or 2 for an error, 130 for Ctrl-C, and 1 if the reader of the output has gone away.
+    """
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        options = _parsed(given)
-        importlib.import_module(COMMANDS[options.command][0]).run(options)
+        options = _parse(given)
+        _, load = COMMANDS[options.command]
+        load().run(options)
     except KeyboardInterrupt:
         print("\nstopped", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # the reader of a pipe has gone, as in `covmetric demo | head`
+    except BrokenPipeError:  # the reader of the output has gone away, as in `covmetric demo | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (ValueError, OSError, ImportError) as error:
@@ -36,16 +70,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _parsed(given: list[str]) -> argparse.Namespace:
-    """The options of the subcommand that was chosen, whose module is loaded for them."""
+def _parse(given: list[str]) -> argparse.Namespace:
+    """Return the options; only the chosen subcommand is imported and adds its arguments."""
     parser = argparse.ArgumentParser(
         prog="covmetric",
         description="Learn a distance between covariance matrices, with a proof of how close to optimal it is.",
+        epilog="Run `covmetric COMMAND --help` for the options of a command.",
     )
-    parser.add_argument("--version", action="version", version=f"covmetric {covmetric.__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for name, (module, text) in COMMANDS.items():
-        command = commands.add_parser(name, help=text, description=text[0].upper() + text[1:] + ".")
+    parser.add_argument("--version", action="version", version=f"covmetric {__version__}")
+    subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, (summary, load) in COMMANDS.items():
+        subparser = subparsers.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
         if given and name == given[0]:
-            importlib.import_module(module).add_arguments(command)
+            load().add_arguments(subparser)
     return parser.parse_args(given)

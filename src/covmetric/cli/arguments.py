@@ -1,4 +1,4 @@
-"""Checks of arguments that several commands share, before any work is done."""
+"""Checks of command-line arguments, made before any work is done."""
 
 from __future__ import annotations
 
@@ -7,28 +7,96 @@ from collections.abc import Callable
 from pathlib import Path
 
 
-def number_from(least: int) -> Callable[[str], int]:
-    """A type for argparse: an integer that is not smaller."""
+def integer_at_least(minimum: int) -> Callable[[str], int]:
+    """Return a type for argparse: an integer with a lower bound.
 
-    def number(text: str) -> int:
+    Parameters
+    ----------
+    minimum : int
+        The smallest integer that is accepted.
+
+    Returns
+    -------
+    function
+        Converts a str to an int.
+    """
+
+    def convert(text: str) -> int:
         try:
             value = int(text)
         except ValueError:
-            value = least - 1
-        if value < least:
-            raise argparse.ArgumentTypeError(f"{text!r} is not an integer >= {least}")
+            value = minimum - 1
+        if value < minimum:
+            raise argparse.ArgumentTypeError(f"{text!r} is not an integer >= {minimum}")
         return value
 
-    return number
+    return convert
+
+
+def positive_number(text: str) -> float:
+    """Convert an argument to a positive, finite number; a type for argparse.
+
+    Parameters
+    ----------
+    text : str
+        The argument.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    argparse.ArgumentTypeError
+        If the argument is not a positive, finite number.
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0.0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
+    return value
+
+
+def check_folder_of(option: str, path: Path) -> None:
+    """Raise ValueError if the folder of a file does not exist.
+
+    Parameters
+    ----------
+    option : str
+        The name of the option, for the message.
+    path : Path
+        The file.
+
+    Raises
+    ------
+    ValueError
+        If the folder does not exist.
+    """
+    if not path.parent.is_dir():
+        raise ValueError(f"{option}: there is no folder {path.parent}")
 
 
 def check_picture(option: str, path: Path) -> None:
-    """Raise ValueError where a picture cannot be written to this path."""
+    """Raise ValueError if a picture cannot be written to a file.
+
+    Parameters
+    ----------
+    option : str
+        The name of the option, for the message.
+    path : Path
+        The file.
+
+    Raises
+    ------
+    ValueError
+        If the folder does not exist, or if matplotlib does not support the ending.
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    if not path.parent.is_dir():
-        raise ValueError(f"{option}: there is no folder {path.parent}")
-    known = FigureCanvasAgg.get_supported_filetypes()
-    if path.is_dir() or path.suffix.lstrip(".").lower() not in known:
-        endings = ", ".join(f".{name}" for name in known)
+    check_folder_of(option, path)
+    supported = FigureCanvasAgg.get_supported_filetypes()
+    if path.is_dir() or path.suffix.lstrip(".").lower() not in supported:
+        endings = ", ".join(f".{name}" for name in supported)
         raise ValueError(f"{option}: {path} must be a file that ends in one of {endings}")

@@ -6,67 +6,105 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils import Bunch
 
 from covmetric._utils.validation import FloatArray
 from covmetric.datasets.folders import find_folder
+from covmetric.datasets.npz import LabelledArrays, read_labelled_npz
 from covmetric.descriptors import SeriesCovariances
 
 
 def load_series(file: Any, folder: Any = None, descriptor: Any = None) -> Bunch:
-    """Covariances of the series of an .npz file.
+    """Load series from an .npz file and compute their covariance matrices.
 
     Parameters
     ----------
     file : str or path
-        A file with arrays X (l, channels, times) and y (l,), or X_train, y_train, X_test and y_test, and perhaps groups
-        (l,). Series that are shorter are padded with zeros or NaN at the end. A name such as "NATOPS" is
-        that of a file in `folder`.
+        A file with the arrays X of shape (l, channels, times) and y of shape (l,), or X_train, y_train, X_test and
+        y_test. It may also hold groups, of shape (l,). Shorter series are padded with zeros or NaN at the end. A bare
+        name such as "NATOPS" refers to the file NATOPS.npz in `folder`.
     folder : path or None, default=None
-        None: "series" under the folder that the environment variable COVMETRIC_DATA names.
-    descriptor : transformer of a list of series or None, default=None
-        None: ``SeriesCovariances()``.
+        The folder of the file. None means "series" in the folder that the environment variable COVMETRIC_DATA names.
+    descriptor : transformer or None, default=None
+        Maps a list of series, arrays of shape (channels, times), to matrices. None means ``SeriesCovariances()``.
 
     Returns
     -------
     Bunch
-        ``X`` (l, n, n); ``y``; ``train``, whether an example is of the training part, or None; ``groups`` or None;
-        ``series``, a list of arrays (channels, times) without their padding.
+        ``X``, matrices of shape (l, n, n); ``y``, labels of shape (l,); ``train``, a boolean array that marks the
+        examples of the training part, or None; ``groups``, shape (l,), or None; ``series``, the list of series, arrays
+        of shape (channels, times) without padding.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file or folder.
+    ValueError
+        If the file cannot be read, if an array is missing or has a wrong shape, or if a series is not finite.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> trials = np.random.default_rng(0).standard_normal((4, 3, 50))
+    >>> with TemporaryDirectory() as folder:
+    ...     np.savez(Path(folder) / "trials.npz", X=trials, y=[0, 1, 0, 1])
+    ...     data = load_series("trials", folder)
+    >>> data.X.shape, data.y.tolist()
+    ((4, 3, 3), [0, 1, 0, 1])
     """
-    with np.load(_path(file, folder), allow_pickle=False) as data:
-        if {"X_train", "y_train", "X_test", "y_test"} <= set(data):
-            parts = [data[name] for name in ("X_train", "X_test")]
-            X, y = np.concatenate(parts), np.concatenate([data["y_train"], data["y_test"]])
-            train: npt.NDArray[np.bool_] | None = np.arange(len(X)) < len(parts[0])
-        elif "X" in data and "y" in data:
-            X, y, train = data["X"], data["y"], None
-        else:
-            raise ValueError(f"{file} has the arrays {sorted(data)}: X and y, or X_train, y_train, X_test and y_test")
-        groups = data.get("groups")
-    if groups is not None and len(groups) != len(X):
-        raise ValueError(f"{file} has {len(X)} series and {len(groups)} groups: there must be one for each series")
-    if X.ndim != 3 or len(X) != len(y):
-        raise ValueError(f"{file} must hold X of shape (l, channels, times), and y (l,); got {X.shape} and {y.shape}")
-    series = [_without_padding(one) for one in X.astype(np.float64)]
-    described = (SeriesCovariances() if descriptor is None else descriptor).fit_transform(series)
-    return Bunch(X=described, y=y, train=train, groups=groups, series=series)
+    return describe_series(read_labelled_npz(_path(file, folder)), descriptor)
+
+
+def describe_series(arrays: LabelledArrays, descriptor: Any = None) -> Bunch:
+    """Compute the covariance matrices of series.
+
+    Parameters
+    ----------
+    arrays : LabelledArrays
+        Series of shape (l, channels, times) with their labels. Shorter series are padded with zeros or NaN at the end.
+    descriptor : transformer or None, default=None
+        As in `load_series`.
+
+    Returns
+    -------
+    Bunch
+        As in `load_series`.
+
+    Examples
+    --------
+    >>> trials = np.random.default_rng(0).standard_normal((4, 3, 50))
+    >>> data = describe_series(LabelledArrays(trials, np.array([0, 1, 0, 1]), train=None, groups=None))
+    >>> data.X.shape, len(data.series)
+    ((4, 3, 3), 4)
+    """
+    series = [_without_padding(one) for one in arrays.X.astype(np.float64)]
+    matrices = (SeriesCovariances() if descriptor is None else descriptor).fit_transform(series)
+    return Bunch(X=matrices, y=arrays.y, train=arrays.train, groups=arrays.groups, series=series)
 
 
 def load_ssvep(folder: Any = None, excluded: bool = False) -> Bunch:
-    """Covariances of EEG trials with flickering lights: 8 channels in 3 bands.
+    """Load covariance matrices of EEG trials recorded under flickering lights (SSVEP).
+
+    The 24 x 24 matrices combine 8 channels in 3 frequency bands.
 
     Parameters
     ----------
     folder : path or None, default=None
-        With ssvep_exo_cov24.npz; None: "series" under the folder that the environment variable COVMETRIC_DATA names.
+        The folder that holds ssvep_exo_cov24.npz. None means "series" in the folder that the environment variable
+        COVMETRIC_DATA names.
     excluded : bool, default=False
-        Whether to keep the recordings that the authors excluded.
+        Whether to include the recordings that the authors of the data set excluded.
 
     Returns
     -------
     Bunch
-        ``X`` (l, 24, 24); ``y``, the class; ``subject``; ``groups``, the recording: split by it within a subject.
+        ``X``, matrices of shape (l, 24, 24); ``y``, classes of shape (l,); ``subject``, the subject of each trial;
+        ``groups``, the recording of each trial. Split the trials of a subject by recording.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file or folder.
     """
     with np.load(_path("ssvep_exo_cov24", folder), allow_pickle=False) as data:
         kept = np.ones(len(data["y"]), dtype=bool) if excluded else ~data["author_excluded"]
@@ -74,7 +112,7 @@ def load_ssvep(folder: Any = None, excluded: bool = False) -> Bunch:
 
 
 def _path(file: Any, folder: Any) -> Path:
-    """The file, in the folder where one is given; a bare name is looked for under COVMETRIC_DATA."""
+    """Return the path of the file: in `folder` if there is one; a bare name is searched under COVMETRIC_DATA."""
     path = Path(file)
     named = path if path.suffix == ".npz" else path.with_name(f"{path.name}.npz")
     if folder is not None or (path.suffix != ".npz" and path.parent == Path()):
@@ -84,7 +122,7 @@ def _path(file: Any, folder: Any) -> Path:
     return named
 
 
-def _without_padding(one: FloatArray) -> FloatArray:
-    """A series up to its last sample that is not zero, or NaN, in all channels."""
-    used = np.flatnonzero(~((one == 0.0) | np.isnan(one)).all(axis=0))
-    return one[:, : used[-1] + 1] if len(used) else one
+def _without_padding(series: FloatArray) -> FloatArray:
+    """Return a series up to its last sample that is neither zero nor NaN in all channels."""
+    used = np.flatnonzero(~((series == 0.0) | np.isnan(series)).all(axis=0))
+    return series[:, : used[-1] + 1] if len(used) else series

@@ -1,1 +1,1 @@
-"""The paper's experiments, as functions that return tables."""
+"""The paper's experiments, the demo and the comparison of methods, as functions that return tables."""

@@ -1,4 +1,4 @@
-"""Fixed metrics, pyRiemann, peers and learned metrics on one's own data: the same folds, the same tuning budget."""
+"""Cross-validated comparison of fixed and learned metrics, peers and pyRiemann on the user's own data."""
 
 from __future__ import annotations
 
@@ -48,33 +48,42 @@ def compare(
     n_jobs: int | None = None,
     progress: bool = False,
 ) -> ComparisonTable:
-    """Cross-validate methods on the same folds; what has settings is tuned on the same folds of each training part.
+    """Cross-validate methods on the same folds.
+
+    Methods that have settings tune them on the same inner folds of each training part.
 
     Parameters
     ----------
-    X : array, shape (l, n, n)
+    X : array of shape (l, n, n)
         Symmetric or Hermitian positive definite matrices.
-    y : array, shape (l,)
-    groups : array, shape (l,), or None
-        Examples of one group are never on both sides of a split, neither of a fold nor of one that is tuned on.
+    y : array of shape (l,)
+        The class of each matrix.
+    groups : array of shape (l,) or None, default=None
+        The examples of a group stay on the same side of every split, also of the inner ones.
     methods : list of str or None, default=None
-        Names of `available_methods()`; None: all.
+        Names of `available_methods`. None means all of them.
     folds : int, default=5
-        Fewer where no class has as many examples or groups.
+        The number of folds. There are fewer if no class has as many examples or groups.
     repeats : int, default=1
         How often to draw new folds.
     reg : float, default=1e-6
-        Added to the diagonal of each matrix, as a share of its mean eigenvalue, for all methods alike.
+        This fraction of the mean eigenvalue of a matrix is added to its diagonal, for all methods.
     seed : int, default=0
+        The seed of the folds and of the methods.
     n_jobs : int or None, default=None
-        Processes that share the work; accuracies do not depend on it, but seconds do.
+        The number of processes. The accuracies do not depend on it, but the seconds do.
     progress : bool, default=False
         Whether to show a progress bar.
 
     Returns
     -------
     ComparisonTable
-        A method that fails on a fold has the reason there. Ctrl-C gives what was done until then.
+        If a method fails on a fold, the fold holds the reason. After Ctrl-C, the table holds the completed folds.
+
+    Raises
+    ------
+    ValueError
+        If an argument is invalid.
 
     Examples
     --------
@@ -89,13 +98,13 @@ def compare(
     check_counts(repeats=repeats)
     if not (is_number(reg) and reg >= 0):
         raise ValueError(f"reg must be a number >= 0, got {reg!r}")
-    known = available_methods()
-    names = _check_names(methods, known)
+    available = available_methods()
+    names = _check_names(methods, available)
     splits = [make_splits(folds, matrices, codes, groups, _seed([seed, repeat])) for repeat in range(repeats)]
     tasks = [
         (name, repeat, fold, split)
-        for repeat, several in enumerate(splits)
-        for fold, split in enumerate(several)  # fold by fold, so that after Ctrl-C methods share the folds
+        for repeat, folds_of_repeat in enumerate(splits)
+        for fold, split in enumerate(folds_of_repeat)  # fold by fold: after Ctrl-C, the methods have common folds
         for name in names
     ]
     work = (delayed(run_fold)(*task, matrices, codes, groups, reg, seed) for task in tasks)
@@ -112,7 +121,7 @@ def compare(
         interrupted = True
     bar.close()
     return ComparisonTable(
-        rows=tuple(MethodRow(known[name].kind, name, tuple(several)) for name, several in done.items() if several),
+        rows=tuple(MethodRow(available[name].kind, name, tuple(results)) for name, results in done.items() if results),
         examples=len(matrices),
         size=matrices.shape[1],
         classes=int(codes.max()) + 1,
@@ -136,17 +145,40 @@ def run_fold(
     reg: float,
     seed: int,
 ) -> FoldResult:
-    """Fit a method on the training part of a split, and test it on the other."""
+    """Fit a method on the training part of a split and test it on the other part.
+
+    Parameters
+    ----------
+    name : str
+        The name of the method.
+    repeat, fold : int
+        The numbers of the repeat and of the fold.
+    split : Split
+        The training part and the test part.
+    X : array of shape (l, n, n)
+        The matrices.
+    codes : array of int of shape (l,)
+        Their classes, 0..n_classes-1.
+    groups : array of shape (l,) or None
+        Their groups.
+    reg : float
+        The regularisation, as in `compare`.
+    seed : int
+        The seed, as in `compare`.
+
+    Returns
+    -------
+    FoldResult
+    """
     method = available_methods()[name]
     train, test = split.train, split.test
     data = X if method.adds_reg else _regularised(X, reg)
 
     def inner_folds() -> list[tuple[IntArray, IntArray]]:
-        within = None if groups is None or len(np.unique(groups[train])) < 2 else groups[train]
-        # The folds that CovMetricCV(random_state=seed) would draw.
-        return [
-            (one.train, one.test) for one in make_splits(CovMetricCV().cv, X[train], codes[train], within, _seed(seed))
-        ]
+        inner_groups = None if groups is None or len(np.unique(groups[train])) < 2 else groups[train]
+        # These are the folds that CovMetricCV(random_state=seed) draws.
+        inner = make_splits(CovMetricCV().cv, X[train], codes[train], inner_groups, _seed(seed))
+        return [(one.train, one.test) for one in inner]
 
     with (
         TemporaryDirectory() as folder,
@@ -161,7 +193,7 @@ def run_fold(
             fitted = time.perf_counter()
             accuracy = float(np.mean(classifier.predict(data[test]) == codes[test]))
             ended = time.perf_counter()
-        except Exception as error:  # whatever other people's code may raise: the other methods go on
+        except Exception as error:  # third-party code may raise anything; the other methods continue
             return FoldResult(repeat, fold, failure=_reason(error))
     if _was_interrupted(caught):
         raise KeyboardInterrupt
@@ -169,62 +201,65 @@ def run_fold(
 
 
 def _was_interrupted(caught: list[warnings.WarningMessage]) -> bool:
-    """Whether Ctrl-C came during the fit: our learners then keep the best so far, which is no fair result."""
+    """Return whether Ctrl-C ended the fit early: the learners then keep the best model so far, an unfair result."""
     messages = [str(one.message) for one in caught]
     return any(text.startswith(Status.INTERRUPTED.name) or "search was cut short" in text for text in messages)
 
 
 def _choice(classifier: Any) -> tuple[str, int]:
-    """The settings that were chosen, in words, and among how many."""
+    """Return the chosen settings as text, and the number of candidates."""
     search = getattr(classifier, "learner_", classifier)
     if not hasattr(search, "best_params_"):
         return "", 0
     settings = {name.split("__")[-1]: value for name, value in search.best_params_.items()}
     words = [
         f"{name}={value:.3g}" if isinstance(value, float) else f"{name}={value}"
-        for name, value in sorted(settings.items(), key=lambda one: isinstance(one[1], float))
-        if name not in ("pairs", "slack")  # CovMetricCV's defaults have one of each
+        for name, value in sorted(settings.items(), key=lambda setting: isinstance(setting[1], float))
+        if name not in ("pairs", "slack")  # CovMetricCV has a single candidate for these by default
     ]
     return " ".join(words), len(search.cv_results_["params"])
 
 
 def _reason(error: Exception) -> str:
-    """One line: of the many that GridSearchCV writes where all candidates fail, the one with the error itself."""
+    """Return the error in one line: if all candidates of a GridSearchCV fail, the last error of its long message."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     errors = [line for line in lines if line.partition(": ")[0].endswith("Error")]
     return (errors[-1] if len(lines) > 1 and errors else lines[0]) if lines else type(error).__name__
 
 
 def _check_data(X: Any, y: Any, groups: Any) -> tuple[Matrices, IntArray, npt.NDArray[Any] | None]:
-    """X as symmetric matrices, y as codes 0, 1, ..., groups as an array."""
+    """Return X as symmetric matrices, y as codes 0..n_classes-1, and groups as an array."""
     matrices = as_numbers("X", X)
     if matrices.ndim != 3:
-        raise ValueError(f"X must hold matrices, shape (l, n, n); got {matrices.shape}")
+        raise ValueError(f"X must hold matrices, shape (l, n, n); got shape {matrices.shape}")
     matrices = symmetric("X", matrices, symmetry_tolerance(precision_of(np.asarray(X).dtype)))
     labels = np.asarray(y)
-    for name, value in (("y", labels), ("groups", None if groups is None else np.asarray(groups))):
+    groups = None if groups is None else np.asarray(groups)
+    for name, value in (("y", labels), ("groups", groups)):
         if value is not None and value.shape != (len(matrices),):
-            raise ValueError(f"{name} must have one entry per matrix, shape ({len(matrices)},); got {value.shape}")
+            raise ValueError(
+                f"{name} must have one entry per matrix, shape ({len(matrices)},); got shape {value.shape}"
+            )
     check_classification_targets(labels)
     classes, codes = np.unique(labels, return_inverse=True)
     require_classes(classes)
-    return matrices, codes.astype(np.int64), None if groups is None else np.asarray(groups)
+    return matrices, codes.astype(np.int64), groups
 
 
-def _check_names(methods: Sequence[str] | None, known: dict[str, Method]) -> list[str]:
-    names = list(known) if methods is None else list(dict.fromkeys(methods))
-    unknown = [name for name in names if name not in known]
+def _check_names(methods: Sequence[str] | None, available: dict[str, Method]) -> list[str]:
+    names = list(available) if methods is None else list(dict.fromkeys(methods))
+    unknown = [name for name in names if name not in available]
     if unknown or not names:
         problem = f"there is no method {unknown[0]!r}" if unknown else "methods is empty"
-        raise ValueError(f"{problem}; there are {', '.join(known)}")
+        raise ValueError(f"{problem}; the methods are {', '.join(available)}")
     return names
 
 
 def _regularised(X: Matrices, reg: float) -> Matrices:
-    """What `reg` of an embedding does, for methods that have no such setting."""
+    """Add `reg` times the mean eigenvalue to the diagonal, as an embedding does, for methods that have no `reg`."""
     n = X.shape[-1]
-    mean = np.trace(X, axis1=1, axis2=2).real / n
-    return np.asarray(X + reg * mean[:, None, None] * np.eye(n))
+    mean_eigenvalue = np.trace(X, axis1=1, axis2=2).real / n
+    return np.asarray(X + reg * mean_eigenvalue[:, None, None] * np.eye(n))
 
 
 def _seed(entropy: Any) -> int:

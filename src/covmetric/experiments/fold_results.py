@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 import numpy as np
+
+from covmetric.experiments.estimates import mean_and_standard_error
 
 #: Where a method comes from.
 FIXED, PYRIEMANN, PEER, LEARNED = "fixed", "pyRiemann", "peer", "learned"
@@ -20,14 +21,15 @@ class FoldResult:
     Attributes
     ----------
     repeat, fold : int
+        The numbers of the repeat and of the fold.
     accuracy, fit_seconds, predict_seconds : float or None
-        None where it failed. The seconds to fit include those of tuning.
+        None if the method failed. `fit_seconds` includes the time for tuning.
     chosen : str
-        The settings that were chosen on the training part; empty where nothing is tuned.
+        The settings that were chosen on the training part, or "" if the method has nothing to tune.
     candidates : int
-        Among how many settings.
+        The number of settings that were tried.
     failure : str
-        Why it failed; empty where it did not.
+        The reason why the method failed, or "" if it did not.
     """
 
     repeat: int
@@ -42,7 +44,17 @@ class FoldResult:
 
 @dataclass(frozen=True)
 class MethodRow:
-    """One method on all the folds that were done."""
+    """One method on all completed folds.
+
+    Attributes
+    ----------
+    kind : str
+        Where the method comes from: "fixed", "pyRiemann", "peer" or "learned".
+    method : str
+        The name of the method.
+    folds : tuple of FoldResult
+        The completed folds.
+    """
 
     kind: str
     method: str
@@ -50,55 +62,107 @@ class MethodRow:
 
     @property
     def failure(self) -> str:
-        """Why it failed, the first time; empty where it never did."""
+        """The reason of the first failure, or "" if there is none."""
         return next((fold.failure for fold in self.folds if fold.failure), "")
 
     @property
     def accuracies(self) -> dict[tuple[int, int], float]:
-        """By repeat and fold."""
+        """The accuracies by repeat and fold."""
         return {(one.repeat, one.fold): one.accuracy for one in self.folds if one.accuracy is not None}
 
     @property
     def accuracy(self) -> float | None:
-        """The mean over the folds; None where one failed, because the others are no fair comparison."""
-        return None if self.failure else float(np.mean(list(self.accuracies.values())))
+        """The mean over the folds, or None if a fold failed, since the others are not a fair comparison."""
+        return None if self.failure else mean_and_standard_error(list(self.accuracies.values())).mean
 
     @property
     def standard_error(self) -> float | None:
-        """Of the accuracy; None where there are fewer than two folds."""
-        return None if self.failure else _standard_error(list(self.accuracies.values()))
+        """The standard error of the accuracy, or None if there are fewer than two folds."""
+        return None if self.failure else mean_and_standard_error(list(self.accuracies.values())).standard_error
 
     @property
     def chosen(self) -> dict[str, int]:
-        """The settings that were chosen and how often, the most frequent first."""
+        """The chosen settings and how often each was chosen, the most frequent first."""
         return dict(Counter(one.chosen for one in self.folds if one.chosen).most_common())
 
     @property
     def candidates(self) -> int:
-        """Among how many settings."""
+        """The number of settings that were tried."""
         return max((one.candidates for one in self.folds), default=0)
 
     def seconds(self, what: str) -> float | None:
-        """The median over the folds to "fit" or to "predict": what is compiled or loaded once does not count."""
-        known = [value for one in self.folds if (value := getattr(one, f"{what}_seconds")) is not None]
-        return float(np.median(known)) if known else None
+        """Return the median time over the folds, which leaves out the compilation in the first fold.
+
+        Parameters
+        ----------
+        what : {"fit", "predict"}
+            The step.
+
+        Returns
+        -------
+        float or None
+            None if all folds failed.
+        """
+        measured = [value for one in self.folds if (value := getattr(one, f"{what}_seconds")) is not None]
+        return float(np.median(measured)) if measured else None
+
+
+@dataclass(frozen=True)
+class MethodSummary:
+    """The statistics of one method.
+
+    Attributes
+    ----------
+    kind, method : str
+        As in `MethodRow`.
+    accuracy, standard_error : float or None
+        The mean over the folds and its standard error.
+    difference, difference_error : float or None
+        The mean difference to the best fixed metric, paired by fold, and its standard error.
+    fit_seconds, predict_seconds : float or None
+        Medians over the folds.
+    folds : int
+        The number of completed folds.
+    chosen : str
+        The chosen settings, with how often each was chosen.
+    candidates : int
+        The number of settings that were tried.
+    failure : str
+        The reason of the first failure, or "" if there is none.
+    """
+
+    kind: str
+    method: str
+    accuracy: float | None
+    standard_error: float | None
+    difference: float | None
+    difference_error: float | None
+    fit_seconds: float | None
+    predict_seconds: float | None
+    folds: int
+    chosen: str
+    candidates: int
+    failure: str
 
 
 @dataclass(frozen=True)
 class ComparisonTable:
-    """All methods, and what they were compared on.
+    """All methods on the same folds.
 
     Attributes
     ----------
     rows : tuple of MethodRow
+        The methods.
     examples, size, classes : int
-        Matrices, their number of rows, and classes.
+        The number of matrices, their number of rows, and the number of classes.
     groups : int or None
-        How many groups stayed together in the folds.
+        The number of groups that the folds keep together, or None if there are no groups.
     folds, repeats, seed : int
+        The number of folds, how often new folds were drawn, and the seed.
     reg : float
+        The regularisation, as in `compare`.
     interrupted : bool
-        Whether Ctrl-C came before the end: then `rows` has what was done.
+        Whether Ctrl-C ended the comparison early. `rows` then holds the completed folds.
     """
 
     rows: tuple[MethodRow, ...]
@@ -114,57 +178,87 @@ class ComparisonTable:
 
     @property
     def best_fixed(self) -> MethodRow | None:
-        """The fixed metric with the highest accuracy, chosen on these very folds; None where there is none."""
+        """The fixed metric with the highest accuracy on these folds, or None if there is no fixed metric."""
         fixed = [row for row in self.rows if row.kind == FIXED and not row.failure]
         return max(fixed, key=lambda row: (len(row.folds), row.accuracy), default=None)
 
     def difference(self, row: MethodRow) -> tuple[float | None, float | None]:
-        """The mean difference to the best fixed metric over the folds of both, and its standard error."""
+        """Return the mean difference between a method and the best fixed metric, paired by fold.
+
+        Parameters
+        ----------
+        row : MethodRow
+            A row of this table.
+
+        Returns
+        -------
+        difference : float or None
+            None for the best fixed metric itself, for a method that failed, and if the two have no fold in common.
+        standard_error : float or None
+            None if there are fewer than two folds, too.
+        """
         best = self.best_fixed
         if best is None or row is best or row.failure:
             return None, None
-        ours, theirs = row.accuracies, best.accuracies
-        differences = [ours[key] - theirs[key] for key in ours if key in theirs]
-        return (float(np.mean(differences)), _standard_error(differences)) if differences else (None, None)
+        own, reference = row.accuracies, best.accuracies
+        differences = [own[key] - reference[key] for key in own if key in reference]
+        if not differences:
+            return None, None
+        estimate = mean_and_standard_error(differences)
+        return estimate.mean, estimate.standard_error
 
-    def summary(self) -> list[dict[str, Any]]:
-        """One flat record per method, for a table."""
-        records = []
-        for row in self.rows:
-            difference, error = self.difference(row)
-            records.append(
-                {
-                    "kind": row.kind,
-                    "method": row.method,
-                    "accuracy": row.accuracy,
-                    "standard_error": row.standard_error,
-                    "difference": difference,
-                    "difference_error": error,
-                    "fit_seconds": row.seconds("fit"),
-                    "predict_seconds": row.seconds("predict"),
-                    "folds": len(row.folds),
-                    "chosen": ", ".join(f"{words} ({times})" for words, times in row.chosen.items()),
-                    "candidates": row.candidates,
-                    "failure": row.failure,
-                }
+    def summary(self) -> list[MethodSummary]:
+        """Return the statistics of each method.
+
+        Returns
+        -------
+        list of MethodSummary
+            One entry per method.
+        """
+        return [
+            MethodSummary(
+                row.kind,
+                row.method,
+                row.accuracy,
+                row.standard_error,
+                *self.difference(row),
+                fit_seconds=row.seconds("fit"),
+                predict_seconds=row.seconds("predict"),
+                folds=len(row.folds),
+                chosen=", ".join(f"{words} ({times})" for words, times in row.chosen.items()),
+                candidates=row.candidates,
+                failure=row.failure,
             )
-        return records
+            for row in self.rows
+        ]
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything in lists, dicts, strings and numbers, for JSON; `from_dict` reads it."""
+        """Return the table as lists, dicts, strings and numbers, for JSON.
+
+        Returns
+        -------
+        dict
+            What `from_dict` reads.
+        """
         best = self.best_fixed
-        return {**asdict(self), "best_fixed": best and best.method, "summary": self.summary()}
+        return {**asdict(self), "best_fixed": best and best.method, "summary": [asdict(row) for row in self.summary()]}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """The table that `as_dict` described."""
-        given = {name: value for name, value in values.items() if name in cls.__dataclass_fields__}
+        """Return the table that `as_dict` describes.
+
+        Parameters
+        ----------
+        values : dict
+            The result of `as_dict`.
+
+        Returns
+        -------
+        ComparisonTable
+        """
+        fields = {name: value for name, value in values.items() if name in cls.__dataclass_fields__}
         rows = tuple(
             MethodRow(row["kind"], row["method"], tuple(FoldResult(**fold) for fold in row["folds"]))
-            for row in given.pop("rows")
+            for row in fields.pop("rows")
         )
-        return cls(rows=rows, **given)
-
-
-def _standard_error(values: Sequence[float]) -> float | None:
-    return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
+        return cls(rows=rows, **fields)

@@ -1,4 +1,4 @@
-"""Hand gestures from electromyograms: learned on one session, tested on the next, beside the fixed metrics."""
+"""Hand gestures from electromyograms: learned and fixed metrics, fitted on one session and tested on the next."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from covmetric._utils.validation import FloatArray
 from covmetric.datasets.emg import load_emg
 from covmetric.estimators import CovMetric, CovMetricClassifier, CovMetricCV
 
-#: Whose metric it is, and how it classifies.
+#: Kinds of methods: fixed metrics, pyRiemann's classifiers and learned metrics.
 FIXED, PYRIEMANN, LEARNED = "W = I, 3-NN", "pyRiemann", "learned, 3-NN"
 
 
@@ -24,10 +24,16 @@ class Row:
 
     Attributes
     ----------
-    kind, method, person : str
+    kind : str
+        "W = I, 3-NN", "pyRiemann" or "learned, 3-NN".
+    method : str
+        The name of the method.
+    person : str
+        The name of the person.
     accuracy : float
-        The share of windows of the second session that were recognised.
+        The accuracy on the windows of the second session.
     fit_seconds, predict_seconds : float
+        The times to fit and to predict.
     """
 
     kind: str
@@ -39,8 +45,44 @@ class Row:
 
 
 @dataclass(frozen=True)
+class GestureSummary:
+    """One method over all people.
+
+    Attributes
+    ----------
+    kind, method : str
+        As in `Row`.
+    accuracies : tuple of float
+        The accuracy for each person.
+    accuracy, fit_seconds, predict_seconds : float
+        Means over the people.
+    """
+
+    kind: str
+    method: str
+    accuracies: tuple[float, ...]
+    accuracy: float
+    fit_seconds: float
+    predict_seconds: float
+
+
+@dataclass(frozen=True)
 class GestureTable:
-    """All rows; the learned classifiers and the test data of each person for a closer look."""
+    """All methods on all people.
+
+    Attributes
+    ----------
+    rows : list of Row
+        One entry per method and person.
+    learned : dict from str to CovMetricClassifier
+        The learned classifier of each person.
+    test : dict from str to tuple of arrays
+        The matrices and the classes of each person's second session.
+    windows : int
+        The number of covariance matrices.
+    channels : int
+        Their number of rows.
+    """
 
     rows: list[Row]
     learned: dict[str, CovMetricClassifier] = field(repr=False)
@@ -50,37 +92,66 @@ class GestureTable:
 
     @property
     def people(self) -> list[str]:
-        """The people, in order."""
+        """The names of the people, sorted."""
         return sorted(self.learned)
 
-    def methods(self) -> list[tuple[str, str]]:
-        """(kind, method) of the rows, in order."""
-        return list(dict.fromkeys((row.kind, row.method) for row in self.rows))
+    def summary(self) -> list[GestureSummary]:
+        """Average over the people.
 
-    def rows_for(self, kind: str, method: str) -> list[Row]:
-        """The rows of a method, one per person."""
-        return [row for row in self.rows if (row.kind, row.method) == (kind, method)]
+        Returns
+        -------
+        list of GestureSummary
+            One entry per method.
+        """
+        groups: dict[tuple[str, str], list[Row]] = {}
+        for row in self.rows:
+            groups.setdefault((row.kind, row.method), []).append(row)
+        return [
+            GestureSummary(
+                *key,
+                accuracies=tuple(row.accuracy for row in rows),
+                accuracy=float(np.mean([row.accuracy for row in rows])),
+                fit_seconds=float(np.mean([row.fit_seconds for row in rows])),
+                predict_seconds=float(np.mean([row.predict_seconds for row in rows])),
+            )
+            for key, rows in groups.items()
+        ]
 
-    def mean(self, kind: str, method: str) -> float:
-        """The mean accuracy of a method over the people."""
-        return float(np.mean([row.accuracy for row in self.rows_for(kind, method)]))
+    def best_accuracy(self, kind: str) -> float:
+        """Return the highest mean accuracy of the methods of a kind.
+
+        Parameters
+        ----------
+        kind : str
+            As in `Row`.
+
+        Returns
+        -------
+        float
+        """
+        return max(row.accuracy for row in self.summary() if row.kind == kind)
 
 
 def gestures(window: int = 250, seed: int = 0, n_jobs: int | None = None, progress: bool = False) -> GestureTable:
-    """Learn on each person's first session, with `CovMetricCV`, and test on the second.
+    """Fit each method on the first session of each person and test it on the second.
 
     Parameters
     ----------
     window : int, default=250
-        Samples per covariance matrix.
+        The number of samples per covariance matrix.
     seed : int, default=0
+        The seed of the folds and of the pairs.
     n_jobs : int or None, default=None
-        Processes for the search.
+        The number of processes for the search.
     progress : bool, default=False
         Whether to show a progress bar.
+
+    Returns
+    -------
+    GestureTable
     """
     data = load_emg(window)
-    # Numbers: pyRiemann 0.12's nearest neighbours cut the names of classes to the length of the first one.
+    # Classes as numbers: pyRiemann 0.12's nearest neighbours truncate class names to the length of the first one.
     y = np.searchsorted(data.target_names, data.y)
     people = np.unique(data.person).tolist()
     methods = _methods(seed, n_jobs)
@@ -105,7 +176,7 @@ def gestures(window: int = 250, seed: int = 0, n_jobs: int | None = None, progre
 
 
 def _methods(seed: int, n_jobs: int | None) -> dict[tuple[str, str], Callable[[], Any]]:
-    """What is compared, by kind and name, as functions that make a classifier."""
+    """Return the methods by kind and name, as functions that make a classifier."""
     from pyriemann.classification import MDM, FgMDM, KNearestNeighbor
 
     def fixed(phi: str) -> Callable[[], Any]:

@@ -1,4 +1,4 @@
-"""Image sets of ETH-80: one 400 x 400 covariance per object, five objects a class for training, 1-NN."""
+"""Image sets of ETH-80: one 400 x 400 covariance per object, five training objects per class, 1-NN."""
 
 from __future__ import annotations
 
@@ -17,33 +17,39 @@ from covmetric._utils.validation import FloatArray, IntArray
 from covmetric.constraints import QuantileBounds, RandomPairs
 from covmetric.datasets import load_eth80_sets
 from covmetric.embeddings import get_embedding
+from covmetric.experiments.estimates import Estimate, mean_and_standard_error
 from covmetric.learning.fit import FittedProblem, fit_path
 from covmetric.learning.settings import LearningSettings
+from covmetric.learning.splits import Split
 from covmetric.metric import LearnedMetric
 from covmetric.neighbors import get_search
-from covmetric.solvers import solve
+from covmetric.solvers import Status, solve
 
 LAMBDAS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
 
 
 @dataclass(frozen=True)
 class SetRow:
-    """One lambda on one repeat; inf is W = I.
+    """One lambda on one repeat.
 
     Attributes
     ----------
     phi : str
+        The embedding.
     repeat : int
+        The number of the repeat, which is the seed of its split.
     lam : float
+        The paper's lambda; inf means W = I.
     accuracy : float
-        Of 1-NN on the test objects.
+        The accuracy of 1-NN on the test objects.
     leave_one_out : float
-        Of 1-NN among the training objects, each left out in turn, in the metric that was learned from all of them.
+        The leave-one-out accuracy of 1-NN on the training objects, in the metric learned from all of them.
     relative_gap : float
-        What is proven.
+        The certified relative gap.
     status : str
+        The name of the solver's status, or "" for W = I.
     seconds : float
-        Since the start of the path.
+        The time since the start of the path.
     """
 
     phi: str
@@ -56,6 +62,48 @@ class SetRow:
     seconds: float
 
 
+@dataclass(frozen=True)
+class SetSummary:
+    """One lambda over all repeats.
+
+    Attributes
+    ----------
+    lam : float
+        The paper's lambda; inf means W = I.
+    accuracy, leave_one_out : Estimate
+        In percent, as in `SetRow`.
+    solved : int
+        The number of repeats that the solver solved.
+    seconds : float
+        The mean time since the start of the path.
+    """
+
+    lam: float
+    accuracy: Estimate
+    leave_one_out: Estimate
+    solved: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class SetTable:
+    """All lambdas, and the one that the training parts choose.
+
+    Attributes
+    ----------
+    rows : list of SetSummary
+        One entry per lambda.
+    chosen : SetSummary
+        The entry of `chosen_lambda`.
+    hours : float
+        The time of all paths.
+    """
+
+    rows: list[SetSummary]
+    chosen: SetSummary
+    hours: float
+
+
 def image_sets(
     folder: Any = None,
     lambdas: Sequence[float] = LAMBDAS,
@@ -65,20 +113,29 @@ def image_sets(
     n_jobs: int | None = None,
     progress: bool = False,
 ) -> Iterator[SetRow]:
-    """Learn along a path of falling lambda on each random split of the objects, from all pairs of training objects.
+    """Learn from all pairs of training objects along a path of decreasing lambda, on random splits of the objects.
 
     Parameters
     ----------
-    folder : path or None
-        As in `load_eth80`.
-    lambdas : sequence of floats
-    phis : sequence of str
-    repeats : int
-    tol : float
-        The relative gap that each solve is proven to.
-    n_jobs : int or None
-        Processes that share the repeats.
-    progress : bool
+    folder : path or None, default=None
+        The folder of the images, as in `load_eth80`.
+    lambdas : sequence of float, default=(1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
+        The values of lambda. W = I is always the first row of a path.
+    phis : sequence of str, default=("log",)
+        The embeddings.
+    repeats : int, default=10
+        The number of splits.
+    tol : float, default=1e-4
+        The relative gap to which each problem is solved.
+    n_jobs : int or None, default=None
+        The number of processes that share the repeats.
+    progress : bool, default=False
+        Whether to show a progress bar.
+
+    Yields
+    ------
+    SetRow
+        The rows, repeat by repeat.
     """
     data = load_eth80_sets(folder)
     codes = np.unique(data.y, return_inverse=True)[1]
@@ -90,7 +147,19 @@ def image_sets(
 
 
 def chosen_lambda(rows: Sequence[SetRow], repeats: int = 2) -> float:
-    """The lambda with the best leave-one-out accuracy in the first repeats; of equals the largest.
+    """Choose lambda on the training parts.
+
+    Parameters
+    ----------
+    rows : sequence of SetRow
+        The result of `image_sets`.
+    repeats : int, default=2
+        The number of repeats that take part in the choice.
+
+    Returns
+    -------
+    float
+        The lambda with the best leave-one-out accuracy in the first repeats; the largest of several.
 
     Examples
     --------
@@ -105,18 +174,77 @@ def chosen_lambda(rows: Sequence[SetRow], repeats: int = 2) -> float:
     return max(scores, key=lambda lam: (round(float(np.mean(scores[lam])), 12), lam))
 
 
-def split(codes: IntArray, seed: int) -> tuple[IntArray, IntArray]:
-    """Half of the objects of each class for training, at random, and the others."""
+def summarize_image_sets(rows: Sequence[SetRow]) -> SetTable:
+    """Average the accuracies over the repeats and choose lambda.
+
+    Parameters
+    ----------
+    rows : sequence of SetRow
+        The result of `image_sets`.
+
+    Returns
+    -------
+    SetTable
+
+    Examples
+    --------
+    >>> rows = [SetRow("log", repeat, 1e-2, 0.8 + 0.1 * repeat, 0.9, 0.0, "SOLVED", 1800.0) for repeat in (0, 1)]
+    >>> table = summarize_image_sets(rows)
+    >>> table.chosen.accuracy.text(), table.rows[0].solved, table.hours
+    ('85.0 ± 5.0', 2, 1.0)
+    """
+    groups: dict[float, list[SetRow]] = {}
+    for row in rows:
+        groups.setdefault(row.lam, []).append(row)
+    summaries = [
+        SetSummary(
+            lam,
+            accuracy=mean_and_standard_error([100 * row.accuracy for row in group]),
+            leave_one_out=mean_and_standard_error([100 * row.leave_one_out for row in group]),
+            solved=sum(row.status in ("", Status.SOLVED.name) for row in group),
+            seconds=float(np.mean([row.seconds for row in group])),
+        )
+        for lam, group in groups.items()
+    ]
+    chosen = chosen_lambda(rows)
+    return SetTable(
+        summaries,
+        chosen=next(row for row in summaries if row.lam == chosen),
+        hours=sum(row.seconds for row in groups[rows[-1].lam]) / 3600.0,  # the seconds of a path are cumulative
+    )
+
+
+def split_objects(codes: IntArray, seed: int) -> Split:
+    """Draw half of the objects of each class for training.
+
+    Parameters
+    ----------
+    codes : array of int of shape (l,)
+        The classes, 0..n_classes-1.
+    seed : int
+        The seed of the draw.
+
+    Returns
+    -------
+    Split
+
+    Examples
+    --------
+    >>> split = split_objects(np.array([0, 0, 1, 1]), seed=0)
+    >>> len(split.train), len(split.test)
+    (2, 2)
+    """
     rng = np.random.default_rng(seed)
     train: list[int] = []
     for c in np.unique(codes):
         members = rng.permutation(np.flatnonzero(codes == c))
         train += members[: len(members) // 2].tolist()
-    return np.sort(train), np.setdiff1d(np.arange(len(codes)), train)
+    return Split(np.sort(train), np.setdiff1d(np.arange(len(codes)), train))
 
 
 def _path(phi: str, repeat: int, X: FloatArray, codes: IntArray, lambdas: list[float], tol: float) -> list[SetRow]:
-    train, test = split(codes, repeat)
+    split = split_objects(codes, repeat)
+    train, test = split.train, split.test
     started = time.perf_counter()
     embedding = get_embedding(phi)
     embedded, others = embedding.fit_transform(X[train]), embedding.transform(X[test])
@@ -146,13 +274,14 @@ def _path(phi: str, repeat: int, X: FloatArray, codes: IntArray, lambdas: list[f
 
 
 def _next(fitted: FittedProblem, lam: float) -> FittedProblem:
-    """The solved problem at the next lambda, from the multipliers of the last one."""
+    """Solve the problem at the next lambda, with a warm start from the previous one."""
     if fitted.result is None or fitted.constraints is None:
         return fit_path(fitted, [lam], np.random.default_rng(0))[0]
     problem = fitted.problem(fitted.constraints, lam)
     return replace(fitted, lam=lam, result=solve(problem, tol=fitted.settings.tol, warm_start=fitted.result))
 
 
-def _one_nn(references: FloatArray, queries: FloatArray | None, known: IntArray, wanted: IntArray) -> float:
+def _one_nn(references: FloatArray, queries: FloatArray | None, codes: IntArray, query_codes: IntArray) -> float:
+    """Return the accuracy of 1-NN; without queries, the leave-one-out accuracy of the references."""
     _, nearest = get_search("brute").fit(references).nearest(queries, 1)
-    return float(np.mean(known[nearest[:, 0]] == wanted))
+    return float(np.mean(codes[nearest[:, 0]] == query_codes))

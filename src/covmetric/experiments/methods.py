@@ -1,12 +1,10 @@
-"""What can be compared: fixed and learned metrics, pyRiemann's classifiers with the same tuning budget, peers."""
+"""The methods of a comparison: fixed and learned metrics, peers, and pyRiemann's classifiers."""
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -19,37 +17,39 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 
-from covmetric._utils.validation import (
-    IntArray,
-)
+from covmetric._utils.validation import IntArray
 from covmetric.estimators import CovMetric, CovMetricClassifier, CovMetricCV
 from covmetric.experiments.fold_results import FIXED, LEARNED, PEER, PYRIEMANN
+from covmetric.learning.rules import RULES
+from covmetric.peers import FIXED_DISTANCES, PEERS, FixedDistanceClassifier, PeerMetric
 
 PHIS = ("id", "log", "relog", "sqrt", "chol")
-#: Distances that are W = I for one of these Phi.
+#: Fixed distances that equal W = I with one of these Phi.
 EUCLIDEAN = ("euclid", "logeuclid", "power", "cholesky")
-RULES = {"3nn": "neighbors", "mean": "mean"}
+N_NEIGHBORS = 3
 
-#: pyRiemann's settings. There are as many C as CovMetricCV has candidates (4 Phi, 4 lambda and W = I), for each metric.
+#: pyRiemann's settings: for each metric as many C as CovMetricCV has candidates (4 Phi with 4 lambda and W = I).
 METRICS = ["riemann", "logeuclid"]
 CS = np.logspace(-3, 5, 20).tolist()
-#: With a logistic regression behind it, as many settings of ours as of pyRiemann's tangent space.
+#: With these, `covmetric-logreg` has as many candidates as pyRiemann's tangent space.
 LAMBDAS = [np.inf, 1e-2]
 NEIGHBORS = [1, 3, 5, 7, 9]
 
 
 @dataclass(frozen=True)
 class Training:
-    """What a classifier is made for: the training part of a fold.
+    """The training part of a fold, for which a method makes a classifier.
 
     Attributes
     ----------
     reg : float
+        The regularisation, as in `compare`.
     seed : int
+        The seed of everything random.
     inner_folds : function
-        Gives the folds of the training part that everything is tuned on, as pairs of indices.
+        Returns the folds of the training part on which settings are tuned, as pairs of index arrays.
     folder : str
-        For what is computed once and used by several candidates.
+        A folder for results that several candidates use.
     """
 
     reg: float
@@ -60,7 +60,19 @@ class Training:
 
 @dataclass(frozen=True)
 class Method:
-    """A way to classify matrices. `adds_reg`: whether it does so itself; `slow` ones are no part of a quick look."""
+    """A way to classify matrices.
+
+    Attributes
+    ----------
+    kind : str
+        Where the method comes from: "fixed", "pyRiemann", "peer" or "learned".
+    make : function
+        Returns an unfitted classifier for a `Training`.
+    adds_reg : bool
+        Whether the classifier regularises the matrices itself. If not, `compare` does.
+    slow : bool
+        Whether ``covmetric compare --quick`` leaves the method out.
+    """
 
     kind: str
     make: Callable[[Training], Any]
@@ -68,10 +80,55 @@ class Method:
     slow: bool = False
 
 
-class CachedNeighbors(KNearestNeighbor):  # type: ignore[misc]
-    """pyRiemann's nearest neighbours, with its distances computed once for all k of a search."""
+def available_methods() -> dict[str, Method]:
+    """Return all methods that `compare` offers.
 
-    def __init__(self, n_neighbors: int = 3, metric: str = "riemann", n_jobs: int = 1, memory: str | None = None):
+    Returns
+    -------
+    dict from str to Method
+        The methods by name.
+
+    Examples
+    --------
+    >>> methods = available_methods()
+    >>> methods["log-3nn"].kind, methods["peer:leml"].slow
+    ('fixed', True)
+    """
+    rules = {rule.short_name(N_NEIGHBORS): name for name, rule in RULES.items()}
+    tuned = {"mdm": _mdm, "fgmdm": _fgmdm, "tangent-logreg": _tangent_logreg, "riemann-knn": _riemann_knn}
+    return {
+        **{f"{phi}-{short}": Method(FIXED, _fixed(phi, rule)) for short, rule in rules.items() for phi in PHIS},
+        **{
+            f"distance:{name}": Method(FIXED, _distance(name), slow=True)
+            for name in FIXED_DISTANCES
+            if name not in EUCLIDEAN
+        },
+        **{name: Method(PYRIEMANN, make, False, slow=name == "riemann-knn") for name, make in tuned.items()},
+        **{f"peer:{name}": _peer(peer) for name, peer in PEERS.items()},
+        **{f"covmetric-{short}": Method(LEARNED, _learned(rule)) for short, rule in rules.items()},
+        **{f"covmetriccv-{short}": Method(LEARNED, _searched(rule)) for short, rule in rules.items()},
+        "covmetric-logreg": Method(LEARNED, _learned_logreg),
+    }
+
+
+class CachedNeighbors(KNearestNeighbor):  # type: ignore[misc]
+    """pyRiemann's nearest neighbours, which compute their distances once for all k of a search.
+
+    Parameters
+    ----------
+    n_neighbors : int, default=3
+        The number of neighbours.
+    metric : str, default="riemann"
+        pyRiemann's metric.
+    n_jobs : int, default=1
+        The number of jobs.
+    memory : str or None, default=None
+        The folder in which distances are kept. None keeps nothing.
+    """
+
+    def __init__(
+        self, n_neighbors: int = 3, metric: str = "riemann", n_jobs: int = 1, memory: str | None = None
+    ) -> None:
         super().__init__(n_neighbors, metric, n_jobs)
         self.memory = memory
 
@@ -79,84 +136,61 @@ class CachedNeighbors(KNearestNeighbor):  # type: ignore[misc]
         return Memory(self.memory, verbose=0).cache(pairwise_distance)(X, self.covmeans_, metric=self.metric)
 
 
-def available_methods() -> dict[str, Method]:
-    """What can be compared, by name."""
-    rules = RULES.items()
-    found = {f"{phi}-{short}": Method(FIXED, _fixed(phi, rule)) for short, rule in rules for phi in PHIS}
-    tuned = {"mdm": _mdm, "fgmdm": _fgmdm, "tangent-logreg": _tangent_logreg, "riemann-knn": _riemann_knn}
-    peers = _peers() if find_spec("covmetric.peers") else {}
-    found |= {name: method for name, method in peers.items() if method.kind == FIXED}
-    found |= {name: Method(PYRIEMANN, make, False, slow=name == "riemann-knn") for name, make in tuned.items()}
-    found |= {name: method for name, method in peers.items() if method.kind == PEER}
-    found |= {f"covmetric-{short}": Method(LEARNED, _learned(rule)) for short, rule in rules}
-    found |= {f"covmetriccv-{short}": Method(LEARNED, _searched(rule)) for short, rule in rules}
-    found["covmetric-logreg"] = Method(LEARNED, _learned_logreg)
-    return found
-
-
 def _fixed(phi: str, rule: str) -> Callable[[Training], Any]:
-    return lambda given: CovMetricClassifier(CovMetric(phi, lam=np.inf, reg=given.reg), rule=rule)
+    return lambda training: CovMetricClassifier(CovMetric(phi, lam=np.inf, reg=training.reg), rule=rule)
+
+
+def _distance(name: str) -> Callable[[Training], Any]:
+    return lambda training: FixedDistanceClassifier(name, N_NEIGHBORS, reg=training.reg)
+
+
+def _peer(peer: type[PeerMetric]) -> Method:
+    parameters = inspect.signature(peer).parameters
+
+    def make(training: Training) -> Any:
+        values = {"reg": training.reg, "random_state": training.seed}
+        settings = {name: value for name, value in values.items() if name in parameters}
+        return make_pipeline(peer(**settings), KNeighborsClassifier(N_NEIGHBORS))
+
+    return Method(PEER, make, adds_reg="reg" in parameters, slow=True)
 
 
 def _learned(rule: str) -> Callable[[Training], Any]:
-    return lambda given: CovMetricClassifier(CovMetric(reg=given.reg, random_state=given.seed), rule=rule)
+    return lambda training: CovMetricClassifier(CovMetric(reg=training.reg, random_state=training.seed), rule=rule)
 
 
 def _searched(rule: str) -> Callable[[Training], Any]:
-    def make(given: Training) -> Any:
-        search = CovMetricCV(reg=given.reg, random_state=given.seed, rule=rule, cv=given.inner_folds())
+    def make(training: Training) -> Any:
+        search = CovMetricCV(reg=training.reg, random_state=training.seed, rule=rule, cv=training.inner_folds())
         return CovMetricClassifier(search, rule=rule)
 
     return make
 
 
-def _learned_logreg(given: Training) -> Any:
-    """As `_tangent_logreg`, with the vectors of a learned metric, or of W = I, in place of the tangent space."""
+def _learned_logreg(training: Training) -> Any:
+    """Return a logistic regression on the vectors of a learned metric instead of the tangent space."""
     steps = [
-        ("metric", CovMetric(reg=given.reg, random_state=given.seed)),
+        ("metric", CovMetric(reg=training.reg, random_state=training.seed)),
         ("logreg", LogisticRegression(max_iter=10_000)),
     ]
     grid = {"metric__lam": LAMBDAS, "logreg__C": CS}
-    return GridSearchCV(Pipeline(steps, memory=given.folder), grid, cv=given.inner_folds())
+    return GridSearchCV(Pipeline(steps, memory=training.folder), grid, cv=training.inner_folds())
 
 
-def _mdm(given: Training) -> Any:
-    return GridSearchCV(MDM(), {"metric": METRICS}, cv=given.inner_folds())
+def _mdm(training: Training) -> Any:
+    return GridSearchCV(MDM(), {"metric": METRICS}, cv=training.inner_folds())
 
 
-def _fgmdm(given: Training) -> Any:
-    return GridSearchCV(FgMDM(), {"metric": METRICS}, cv=given.inner_folds())
+def _fgmdm(training: Training) -> Any:
+    return GridSearchCV(FgMDM(), {"metric": METRICS}, cv=training.inner_folds())
 
 
-def _tangent_logreg(given: Training) -> Any:
+def _tangent_logreg(training: Training) -> Any:
     steps = [("tangent", TangentSpace()), ("logreg", LogisticRegression(max_iter=10_000))]
     grid = {"tangent__metric": METRICS, "logreg__C": CS}
-    return GridSearchCV(Pipeline(steps, memory=given.folder), grid, cv=given.inner_folds())
+    return GridSearchCV(Pipeline(steps, memory=training.folder), grid, cv=training.inner_folds())
 
 
-def _riemann_knn(given: Training) -> Any:
+def _riemann_knn(training: Training) -> Any:
     grid = {"metric": METRICS, "n_neighbors": NEIGHBORS}
-    return GridSearchCV(CachedNeighbors(memory=given.folder), grid, cv=given.inner_folds())
-
-
-def _peers() -> dict[str, Method]:
-    """The metric learners and the fixed distances of `covmetric.peers`, with 3-NN."""
-    peers, fixed = import_module("covmetric.peers"), import_module("covmetric.peers.fixed_classifier")
-
-    def distance(name: str) -> Callable[[Training], Any]:
-        return lambda given: fixed.FixedDistanceClassifier(name, 3, reg=given.reg)
-
-    def peer(learner: Any, settings: Any) -> Callable[[Training], Any]:
-        def make(given: Training) -> Any:
-            values = {"reg": given.reg, "random_state": given.seed}
-            chosen = {name: value for name, value in values.items() if name in settings}
-            return make_pipeline(learner(**chosen), KNeighborsClassifier(3))
-
-        return make
-
-    others = [name for name in fixed.FIXED_DISTANCES if name not in EUCLIDEAN]
-    found = {f"distance:{name}": Method(FIXED, distance(name), slow=True) for name in others}
-    for name, learner in peers.PEERS.items():
-        settings = inspect.signature(learner).parameters
-        found[f"peer:{name}"] = Method(PEER, peer(learner, settings), adds_reg="reg" in settings, slow=True)
-    return found
+    return GridSearchCV(CachedNeighbors(memory=training.folder), grid, cv=training.inner_folds())

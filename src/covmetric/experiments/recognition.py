@@ -1,4 +1,4 @@
-"""The paper's section 4.2: 3-NN with W = I and with learned W, for each Phi and each slack, on Brodatz and ETH-80."""
+"""Section 4.2 of the paper: 3-NN with W = I and with learned W, for each Phi and slack, on Brodatz and ETH-80."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Bunch
 from tqdm import tqdm
 
-from covmetric._utils.validation import FloatArray
 from covmetric.constraints import QuantileBounds, RandomPairs
 from covmetric.datasets import load_brodatz, load_eth80
 from covmetric.estimators import CovMetric, CovMetricClassifier, CovMetricCV
+from covmetric.experiments.estimates import Estimate, mean_and_standard_error
 from covmetric.learning.splits import Split
 
 PHIS = ("id", "log", "sqrt", "chol")
 SLACKS = ("is", "l2", "re")
 LAMBDAS = (1e-1, 1e-2, 1e-3, 1e-4)
-#: The paper's pairs and bounds; its bounds replaced by quantiles; its balanced pairs replaced by uniform ones.
+#: The paper's pairs and bounds; the same with quantiles as bounds; the same with uniform instead of balanced pairs.
 VARIANTS: dict[str, dict[str, Any]] = {
     "paper": {"pairs": RandomPairs(100, balance=0.5), "bounds": (0.05, 0.95)},
     "quantile bounds": {"pairs": RandomPairs(100, balance=0.5), "bounds": QuantileBounds(0.05, 0.95)},
     "uniform pairs": {"pairs": RandomPairs(100, balance=None), "bounds": (0.05, 0.95)},
 }
 _REG = 1e-9
-# Lambda is chosen on at most so many training examples; neighbours cost the square of their number.
-_CHOOSE_ON = 4000
+# The number of training examples used to choose lambda; the cost of the neighbours grows with its square.
+_TUNING_EXAMPLES = 4000
 
 
 @dataclass(frozen=True)
@@ -39,19 +39,24 @@ class RecognitionRow:
 
     Attributes
     ----------
-    protocol, variant : str
+    protocol : str
+        A key of `PROTOCOLS`.
+    variant : str
+        A key of `VARIANTS`, or "" for W = I.
     seed : int
+        The seed of the split and of the pairs.
     phi : str
+        The embedding.
     W : str
-        "eye", or the slack that W was learned with.
+        "eye" for W = I, or the slack with which W was learned.
     lam : float
-        Chosen on the training part; inf for "eye".
+        The lambda that was chosen on the training part; inf for W = I.
     accuracy : float
-        Of 3-NN on the test part.
+        The accuracy of 3-NN on the test part.
     relative_gap : float
-        What is proven of the final solve.
+        The certified relative gap of the final solve.
     seconds : float
-        To choose lambda and to learn.
+        The time to choose lambda and to learn W.
     """
 
     protocol: str
@@ -65,8 +70,44 @@ class RecognitionRow:
     seconds: float
 
 
+@dataclass(frozen=True)
+class RecognitionSummary:
+    """One Phi and one W over all splits.
+
+    Attributes
+    ----------
+    protocol, variant, phi, W : str
+        As in `RecognitionRow`.
+    accuracy : Estimate
+        The accuracy of 3-NN in percent.
+    lambdas : tuple of float
+        The lambda of each split.
+    """
+
+    protocol: str
+    variant: str
+    phi: str
+    W: str
+    accuracy: Estimate
+    lambdas: tuple[float, ...]
+
+
 def brodatz_splits(data: Bunch, seed: int, n_train: int) -> Split:
-    """`n_train` quarters of each texture, at random, for training, and the others."""
+    """Draw quarters of each texture for training.
+
+    Parameters
+    ----------
+    data : Bunch
+        The result of `load_brodatz`.
+    seed : int
+        The seed of the draw.
+    n_train : int
+        The number of quarters, of four, for training.
+
+    Returns
+    -------
+    Split
+    """
     rng = np.random.default_rng(seed)
     train = np.zeros(len(data.y), dtype=bool)
     for texture in np.unique(data.y):
@@ -76,23 +117,47 @@ def brodatz_splits(data: Bunch, seed: int, n_train: int) -> Split:
 
 
 def eth80_by_image(data: Bunch, seed: int) -> Split:
-    """20 images of each object, at random, for training, as in the paper: views of one object are on both sides."""
+    """Draw 20 images of each object for training, as in the paper; both parts then hold views of the same objects.
+
+    Parameters
+    ----------
+    data : Bunch
+        The result of `load_eth80`.
+    seed : int
+        The seed of the draw.
+
+    Returns
+    -------
+    Split
+    """
     rng = np.random.default_rng(seed)
     train = np.concatenate([rng.permutation(np.flatnonzero(data.groups == g))[:20] for g in np.unique(data.groups)])
     return Split(np.sort(train), np.setdiff1d(np.arange(len(data.y)), train))
 
 
 def eth80_by_object(data: Bunch, seed: int) -> Split:
-    """Half of the objects of each class, at random, with all their images, for training."""
+    """Draw five objects of each class for training, with all their images.
+
+    Parameters
+    ----------
+    data : Bunch
+        The result of `load_eth80`.
+    seed : int
+        The seed of the draw.
+
+    Returns
+    -------
+    Split
+    """
     rng = np.random.default_rng(seed)
-    chosen: list[Any] = []
+    objects: list[Any] = []
     for c in np.unique(data.y):
-        chosen += rng.permutation(np.unique(data.groups[data.y == c]))[:5].tolist()
-    train = np.flatnonzero(np.isin(data.groups, chosen))
-    return Split(train, np.flatnonzero(~np.isin(data.groups, chosen)), data.groups[train])
+        objects += rng.permutation(np.unique(data.groups[data.y == c]))[:5].tolist()
+    train = np.flatnonzero(np.isin(data.groups, objects))
+    return Split(train, np.flatnonzero(~np.isin(data.groups, objects)), data.groups[train])
 
 
-#: Each protocol: what loads the data from a folder, and what splits it.
+#: The data set of each protocol, and the function that splits it.
 PROTOCOLS: dict[str, tuple[str, Callable[[Bunch, int], Split]]] = {
     "brodatz 3/1": ("brodatz", lambda data, seed: brodatz_splits(data, seed, 3)),
     "brodatz 2/2": ("brodatz", lambda data, seed: brodatz_splits(data, seed, 2)),
@@ -112,22 +177,36 @@ def recognition(
     n_jobs: int | None = None,
     progress: bool = False,
 ) -> Iterator[RecognitionRow]:
-    """3-NN accuracies for W = I and the learned W, as they are ready.
+    """Compute the 3-NN accuracies of W = I and of the learned W.
 
     Parameters
     ----------
     protocols : sequence of str
-        Of `PROTOCOLS`; all of one data set.
-    folder : path or None
-        As in `load_brodatz` and `load_eth80`.
-    seeds : int
-        Splits.
-    phis, slacks : sequences of str
-    variants : sequence of str
-        Of `VARIANTS`.
-    n_jobs : int or None
-        For reading, and for choosing lambda.
-    progress : bool
+        Keys of `PROTOCOLS`, all of the same data set.
+    folder : path or None, default=None
+        The folder of the images, as in `load_brodatz` and `load_eth80`.
+    seeds : int, default=5
+        The number of splits.
+    phis : sequence of str, default=("id", "log", "sqrt", "chol")
+        The embeddings.
+    slacks : sequence of str, default=("is", "l2", "re")
+        The slack divergences.
+    variants : sequence of str, default=("paper",)
+        Keys of `VARIANTS`.
+    n_jobs : int or None, default=None
+        The number of processes that read images and choose lambda.
+    progress : bool, default=False
+        Whether to show a progress bar.
+
+    Yields
+    ------
+    RecognitionRow
+        The rows in the order in which they are computed.
+
+    Raises
+    ------
+    ValueError
+        If a protocol is unknown.
     """
     for protocol in protocols:
         if protocol not in PROTOCOLS:
@@ -165,14 +244,14 @@ def _learned(
 
 
 def _chosen_lambda(search: CovMetricCV, data: Bunch, split: Split, seed: int) -> float:
-    """The lambda with the best cross-validated accuracy on the training part; W = I does not compete."""
+    """Return the lambda with the best cross-validated accuracy on the training part; W = I is not a candidate."""
     rng = np.random.default_rng(seed)
-    some = np.sort(rng.permutation(len(split.train))[:_CHOOSE_ON])
-    rows = split.train[some]
-    search.fit(data.X[rows], data.y[rows], groups=None if split.groups is None else split.groups[some])
+    subset = np.sort(rng.permutation(len(split.train))[:_TUNING_EXAMPLES])
+    rows = split.train[subset]
+    search.fit(data.X[rows], data.y[rows], groups=None if split.groups is None else split.groups[subset])
     scores = search.cv_results_["mean_test_score"]
-    found = [(score, params["lam"]) for score, params in zip(scores, search.cv_results_["params"], strict=True)]
-    return float(max(one for one in found if one[1] != np.inf)[1])
+    candidates = [(score, params["lam"]) for score, params in zip(scores, search.cv_results_["params"], strict=True)]
+    return float(max((score, lam) for score, lam in candidates if lam != np.inf)[1])
 
 
 def _score(learner: CovMetric, data: Bunch, split: Split) -> tuple[float, Any]:
@@ -181,14 +260,31 @@ def _score(learner: CovMetric, data: Bunch, split: Split) -> tuple[float, Any]:
     return float(np.mean(predicted == data.y[split.test])), classifier.learner_.result_
 
 
-def means(rows: Sequence[RecognitionRow]) -> dict[tuple[str, str, str, str], tuple[float, float, int]]:
-    """Mean and standard error of the accuracies in percent, and their number, by protocol, variant, phi and W."""
-    keys = dict.fromkeys((row.protocol, row.variant, row.phi, row.W) for row in rows)
-    found = {}
-    for key in keys:
-        values: FloatArray = 100.0 * np.array(
-            [r.accuracy for r in rows if (r.protocol, r.variant, r.phi, r.W) == key], dtype=np.float64
+def summarize_recognition(rows: Sequence[RecognitionRow]) -> list[RecognitionSummary]:
+    """Average the accuracies over the splits.
+
+    Parameters
+    ----------
+    rows : sequence of RecognitionRow
+        The result of `recognition`.
+
+    Returns
+    -------
+    list of RecognitionSummary
+        One entry per protocol, variant, Phi and W.
+
+    Examples
+    --------
+    >>> rows = [RecognitionRow("p", "paper", seed, "log", "is", 1e-2, 0.9 + 0.02 * seed, 0.0, 1.0) for seed in (0, 1)]
+    >>> summarize_recognition(rows)[0].accuracy.text()
+    '91.0 ± 1.0'
+    """
+    groups: dict[tuple[str, str, str, str], list[RecognitionRow]] = {}
+    for row in rows:
+        groups.setdefault((row.protocol, row.variant, row.phi, row.W), []).append(row)
+    return [
+        RecognitionSummary(
+            *key, mean_and_standard_error([100.0 * row.accuracy for row in group]), tuple(row.lam for row in group)
         )
-        error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
-        found[key] = float(values.mean()), error, len(values)
-    return found
+        for key, group in groups.items()
+    ]

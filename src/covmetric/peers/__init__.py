@@ -1,4 +1,4 @@
-"""The systems that the paper compares itself with. `PEERS` lists those that learn, `FIXED_DISTANCES` the others."""
+"""The methods that the paper compares with: `PEERS` lists metric learners, `FIXED_DISTANCES` fixed distances."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the peers share: they learn from labelled, real matrices, and end with a `metric_`."""
+"""The base classes of the peers: transformers that learn a `metric_` from real matrices and their classes."""
 
 from __future__ import annotations
 
@@ -21,19 +21,64 @@ from covmetric.solvers import History, solve
 
 
 def check_matrices(estimator: Any, X: Any, y: Any) -> tuple[FloatArray, npt.NDArray[Any], IntArray]:
-    """X as real matrices (l, n, n), the classes, of which there are two or more, and each example's, as 0..n_c-1."""
+    """Check the training data of a peer.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The estimator that is fitted; its `n_features_in_` is set.
+    X : array of shape (l, n, n)
+        Real symmetric matrices.
+    y : array of shape (l,)
+        Their classes.
+
+    Returns
+    -------
+    X : array of shape (l, n, n)
+        The matrices.
+    classes : array of shape (n_classes,)
+        The distinct classes.
+    codes : array of int of shape (l,)
+        The class of each matrix, 0..n_classes-1.
+
+    Raises
+    ------
+    ValueError
+        If X does not hold real matrices, or if y has fewer than two classes.
+    """
     array, classes, codes = check_labelled(estimator, X, y)
     if array.ndim != 3 or np.iscomplexobj(array):
         raise ValueError(
             f"X must hold real matrices, shape (l, n, n), for {type(estimator).__name__}; got shape {array.shape}, "
-            f"{array.dtype}. CovMetric takes vectors and complex matrices, too"
+            f"{array.dtype}. For vectors and complex matrices use CovMetric"
         )
     require_classes(classes)
     return array, classes, codes
 
 
 class PeerMetric(MetricMixin):
-    """A transformer that learns a metric from matrices and their classes; `transform` maps to where it is Euclidean."""
+    """Base class of transformers that learn a metric from matrices and their classes.
+
+    `transform` maps matrices to vectors whose Euclidean distance is the learned distance. A subclass implements
+    `_learn`.
+
+    Attributes
+    ----------
+    metric_ : LearnedMetric
+        The learned metric.
+    classes_ : array of shape (n_classes,)
+        The distinct classes.
+    n_features_in_ : int
+        The number of rows of the training matrices.
+
+    Examples
+    --------
+    >>> from covmetric.datasets import make_spd_classes
+    >>> from covmetric.peers import PEERS
+    >>> data = make_spd_classes(n=3, n_per_class=10)
+    >>> all(isinstance(peer().fit(data.X, data.y), PeerMetric) for peer in PEERS.values())
+    True
+    """
 
     classes_: npt.NDArray[Any]
 
@@ -47,10 +92,20 @@ class PeerMetric(MetricMixin):
 
         Parameters
         ----------
-        X : array, shape (l, n, n)
-            Symmetric positive definite matrices.
-        y : array, shape (l,)
-            Classes, of any type.
+        X : array of shape (l, n, n)
+            Real symmetric positive definite matrices.
+        y : array of shape (l,)
+            The class of each matrix, of any type.
+
+        Returns
+        -------
+        self
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If the data or a setting is invalid.
         """
         array, classes, codes = check_matrices(self, X, y)
         self.metric_ = self._learn(array, codes)
@@ -59,21 +114,27 @@ class PeerMetric(MetricMixin):
 
     @abstractmethod
     def _learn(self, X: FloatArray, codes: IntArray) -> LearnedMetric:
-        """The metric of matrices (l, n, n) with classes 0..n_c-1."""
+        """Return the metric of checked matrices (l, n, n) with classes 0..n_classes-1."""
 
 
 class PairPeer(PeerMetric):
-    """A peer that learns W from pairs: all of them pose a `MetricProblem` with the LogDet loss, and differ from there.
+    """Base class of peers that learn W from pairs of examples.
+
+    All of them pose a `MetricProblem` with the slack "is" (LogDet); they differ in Phi, in the weights of the pairs and
+    in the solver.
 
     Attributes
     ----------
     problem_ : MetricProblem
-        What is to be solved, for Phi / sqrt(scale_).
+        The problem, for Phi / sqrt(scale_).
     certificate_ : Certificate
-        How far W is, at most, from the optimum of `problem_`.
+        A proven bound on how far W is from the optimum of `problem_`.
     history_ : History
+        The course of the iteration.
     n_iter_ : int
+        The number of iterations.
     scale_ : float
+        The squared distance that serves as unit.
     """
 
     lam: float
@@ -94,26 +155,33 @@ class PairPeer(PeerMetric):
         embedding, rng = self._embedding(), generator(self.random_state)
         embedded = embedding.fit_transform(X, n_jobs=self.n_jobs)
         selection, bounds = get_pairs(self.pairs, self.budget), get_bounds(self.bounds)
-        asked = constrain(embedded, codes, selection, bounds, self.scale, rng)
+        constraints = constrain(embedded, codes, selection, bounds, self.scale, rng)
+        self.scale_ = constraints.scale
         self.problem_ = MetricProblem(
-            embedded / np.sqrt(asked.scale), asked.pairs, asked.similar, asked.bounds, self._weights(asked), "is"
+            embedded / np.sqrt(self.scale_),
+            constraints.pairs,
+            constraints.similar,
+            constraints.bounds,
+            self._weights(constraints),
+            "is",
         )
-        self.scale_ = asked.scale
-        return LearnedMetric(embedding, self._solve(self.problem_, rng) / asked.scale)
+        return LearnedMetric(embedding, self._solve(self.problem_, rng) / self.scale_)
 
     @abstractmethod
     def _embedding(self) -> Embedding:
-        """An unfitted Phi."""
+        """Return an unfitted Phi."""
 
     def _weights(self, constraints: Constraints) -> FloatArray:
-        """The weights c of the pairs, shape (K,): 1/(lam K)."""
+        """Return the weights c of the pairs, shape (K,): 1/(lam K)."""
         check_lam(self.lam)
         if self.lam == np.inf:
-            raise ValueError("lam must be finite: at infinity there is nothing to learn; see FixedDistanceClassifier")
+            raise ValueError(
+                "lam must be finite, since lam = inf learns nothing; for fixed distances use FixedDistanceClassifier"
+            )
         return constraints.weights / self.lam
 
     def _solve(self, problem: MetricProblem, rng: np.random.Generator) -> FloatArray:
-        """W, shape (n, n), by our solver; sets `certificate_`, `history_` and `n_iter_`."""
+        """Return W, shape (n, n), from our solver, and set `certificate_`, `history_` and `n_iter_`."""
         result = solve(problem, tol=self.tol, max_iter=self.max_iter, random_state=rng)
         self.certificate_, self.history_, self.n_iter_ = result.certificate, result.history, result.n_iter
         return result.W

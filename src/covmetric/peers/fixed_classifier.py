@@ -1,4 +1,4 @@
-"""Nearest neighbours in a fixed distance, as a classifier."""
+"""A nearest-neighbour classifier with a fixed distance."""
 
 from __future__ import annotations
 
@@ -18,27 +18,32 @@ from covmetric.peers.distances import FIXED_DISTANCES, FixedDistance
 
 
 class FixedDistanceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """The vote of the nearest training matrices in a fixed distance, found exactly.
+    """Nearest-neighbour classifier with a fixed distance between matrices.
 
-    The distances are those of pyRiemann, value by value; only how neighbours are found is ours. Ties are broken as in
-    `CovMetricClassifier`: of neighbours the first training example, of classes the first.
+    The distances equal pyRiemann's. The search finds the exact nearest neighbours, without computing all distances.
+    Ties are broken as in `CovMetricClassifier`: the first training example and the first class win.
 
     Parameters
     ----------
     distance : str, default="riemann"
-        "riemann", affine-invariant [1]_; "stein", the log-det distance [2]_; "jdiv", the symmetrised Kullback-Leibler
-        divergence [3]_; "euclid", Frobenius; "logeuclid", Frobenius of the logs [4]_; "power", Frobenius of the square
-        roots, times 2 [5]_; "cholesky", Frobenius of the Cholesky factors [6]_.
+        "riemann" is the affine-invariant distance [1]_; "stein" is the log-det distance [2]_; "jdiv" is the symmetrised
+        Kullback-Leibler divergence [3]_; "euclid" is the Frobenius distance; "logeuclid" is the Frobenius distance of
+        the logarithms [4]_; "power" is twice the Frobenius distance of the square roots [5]_; "cholesky" is the
+        Frobenius distance of the Cholesky factors [6]_.
     n_neighbors : int, default=3
+        The number of neighbours that vote.
     reg : float, default=0.0
-        Share of the mean eigenvalue that is added to the diagonal of each matrix: the remedy for singular ones.
+        This fraction of the mean eigenvalue of a matrix is added to its diagonal, which makes singular matrices
+        positive definite.
     n_jobs : int or None, default=None
-        Threads. The result does not depend on it.
+        The number of threads. The result does not depend on it.
 
     Attributes
     ----------
-    classes_ : array
+    classes_ : array of shape (n_classes,)
+        The distinct classes.
     n_features_in_ : int
+        The number of rows of the training matrices.
 
     References
     ----------
@@ -50,7 +55,8 @@ class FixedDistanceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
     .. [4] V. Arsigny, P. Fillard, X. Pennec and N. Ayache. Log-Euclidean metrics for fast and simple calculus on
        diffusion tensors. Magnetic Resonance in Medicine 56, 2006.
     .. [5] S. Jayasumana, R. Hartley, M. Salzmann, H. Li and M. Harandi. Kernel methods on the Riemannian manifold of
-       symmetric positive definite matrices. CVPR 2013. It leaves the power open; 1/2 is the paper's "Sqrt".
+       symmetric positive definite matrices. CVPR 2013. It leaves the power open; 1/2 is "Sqrt" in the paper on which
+       this library is based.
     .. [6] I. L. Dryden, A. Koloydenko and D. Zhou. Non-Euclidean statistics for covariance matrices, with applications
        to diffusion tensor imaging. Annals of Applied Statistics 3, 2009.
 
@@ -77,21 +83,61 @@ class FixedDistanceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
         return tags
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Remember the training matrices, shape (l, n, n), and their classes, shape (l,)."""
+        """Store the training matrices.
+
+        Parameters
+        ----------
+        X : array of shape (l, n, n)
+            Real symmetric positive definite matrices.
+        y : array of shape (l,)
+            The class of each matrix, of any type.
+
+        Returns
+        -------
+        self
+            The fitted classifier.
+
+        Raises
+        ------
+        ValueError
+            If the data or a setting is invalid.
+        """
         array, classes, codes = check_matrices(self, X, y)
         check_n_neighbors(self.n_neighbors)
         settings = {"reg": self.reg, "n_jobs": self.n_jobs}
-        chosen = resolve("distance", self.distance, FIXED_DISTANCES, FixedDistance, settings=settings)
-        self._distance = chosen.fit(array)
+        distance = resolve("distance", self.distance, FIXED_DISTANCES, FixedDistance, settings=settings)
+        self._distance = distance.fit(array)
         self.classes_, self._codes = classes, codes
         return self
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The class of each example."""
+        """Predict the class of each matrix.
+
+        Parameters
+        ----------
+        X : array of shape (l, n, n)
+            The matrices.
+
+        Returns
+        -------
+        array of shape (l,)
+            The predicted classes.
+        """
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """The share of each class among the neighbours, shape (l, n_classes)."""
+        """Return the fraction of the neighbours that belong to each class.
+
+        Parameters
+        ----------
+        X : array of shape (l, n, n)
+            The matrices.
+
+        Returns
+        -------
+        array of shape (l, n_classes)
+            The fractions; each row sums to 1.
+        """
         check_is_fitted(self)
         check_n_neighbors(self.n_neighbors)
         k = min(self.n_neighbors, len(self._codes))
@@ -101,12 +147,31 @@ class FixedDistanceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[m
     def kneighbors(
         self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True
     ) -> tuple[FloatArray, IntArray] | IntArray:
-        """The nearest training examples, as in scikit-learn: distances and indices, each of shape (l, k).
+        """Return the nearest training matrices, as in scikit-learn.
 
-        X = None: those of each training example among the others.
+        Parameters
+        ----------
+        X : array of shape (l, n, n) or None, default=None
+            The matrices. None means the training matrices, which are then not their own neighbours.
+        n_neighbors : int or None, default=None
+            The number of neighbours. None means that of the classifier.
+        return_distance : bool, default=True
+            Whether to return the distances, too.
+
+        Returns
+        -------
+        distances : array of shape (l, n_neighbors)
+            The distances in ascending order, if `return_distance` is True.
+        indices : array of int of shape (l, n_neighbors)
+            The indices of the training matrices.
+
+        Raises
+        ------
+        ValueError
+            If there are not enough training matrices.
         """
         check_is_fitted(self)
-        wanted = self.n_neighbors if n_neighbors is None else n_neighbors
-        k = available_neighbors(wanted, len(self._codes) - (X is None))
+        k = self.n_neighbors if n_neighbors is None else n_neighbors
+        k = available_neighbors(k, len(self._codes) - (X is None))
         distances, indices = self._distance.nearest(None if X is None else check_examples(self, X), k)
         return (distances, indices) if return_distance else indices

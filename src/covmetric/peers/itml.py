@@ -1,4 +1,4 @@
-"""ITML on matrices laid out as vectors."""
+"""ITML on vectorised matrices."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from covmetric.constraints import Constraints
 from covmetric.embeddings import Embedding, VectorisedIdentity, VectorisedLog
 from covmetric.peers.base import PairPeer
 
-#: What the vectors are made of.
+#: The embedding of each kind of vectors.
 VECTORS: dict[str, type[Embedding]] = {
     "log": VectorisedLog,
     "raw": VectorisedIdentity,
@@ -19,52 +19,68 @@ VECTORS: dict[str, type[Embedding]] = {
 
 
 class VectorITML(PairPeer):
-    """Information-theoretic metric learning on the half vectors of log X, or of X, with ITML's own settings.
+    """Information-theoretic metric learning on the half vectors of log X or of X, with the settings of ITML.
 
-    From the source [1]_ and its code: the problem (LogDet divergence from the identity, slacks under the LogDet loss),
-    bounds at the 5th and the 95th percentile of distances, gamma = 1 for every pair, distances as they come (no scale).
+    The following comes from the source [1]_ and its code: the problem, which minimises the LogDet divergence from the
+    identity with slacks under the LogDet loss; bounds at the 5th and the 95th percentile of the distances; gamma = 1
+    for every pair; and distances without a scale.
 
-    Chosen here: the solver is ours, in the role of metric-learn's [2]_: the problem is convex and its solution unique,
-    so that the two differ only in how near they get to it (docs/estimators.md compares them), and ours proves it. The
-    percentiles are those of the squared distances of the pairs; metric-learn takes those of the distances, not squared,
-    of all examples, and bounds squared distances by them. Pairs are random, `budget` per class, half of them similar.
-    Matrices as vectors are not in the source: "raw" is what a user of metric-learn would do first, "log" the method of
-    `VemulapalliMetric` but for the settings.
+    The following is our choice. The solver is ours. The problem is convex and its solution is unique, so that our
+    solver and that of metric-learn [2]_ differ only in their accuracy, which ours certifies (docs/estimators.md
+    compares them). The percentiles are those of the squared distances of the pairs; metric-learn uses the percentiles
+    of the plain distances of all examples as bounds on squared distances. The pairs are random, `budget` per class, and
+    half of them are similar. The source does not treat matrices. "raw" is the simplest way to apply metric-learn to
+    matrices; "log" is the method of `VemulapalliMetric` with other settings.
 
     Parameters
     ----------
     vectors : {"log", "raw"}, default="log"
-        Half vectors of the logarithm, or of the matrix.
+        Whether to use the half vectors of the logarithm or of the matrix itself.
     gamma : float, default=1.0
         The weight of each pair.
     pairs : {"random", "neighbors"} or PairSelection, default="random"
+        How pairs are selected, as in `CovMetric`.
     budget : int or None, default=None
-        As in `CovMetric`.
+        The number of pairs per class, or per example for "neighbors", as in `CovMetric`.
     bounds : (near, far), {"absolute", "quantile"} or Bounds, default="quantile"
+        The bounds on squared distances in units of `scale`.
     scale : {"median", None} or float, default=None
+        The squared distance that serves as unit; None means 1.
     reg : float, default=0.0
-        Share of the mean eigenvalue that is added to the diagonal of each matrix.
+        This fraction of the mean eigenvalue of a matrix is added to its diagonal, which makes singular matrices
+        positive definite.
     tol : float, default=1e-6
-        Bound on the relative duality gap.
+        The bound on the relative duality gap.
     max_iter : int or None, default=None
+        The largest number of iterations. None means the default of the solver.
     random_state : int, RandomState, Generator or None, default=None
+        Selects the random pairs.
     n_jobs : int or None, default=None
+        The number of threads. The result does not depend on it.
 
     Attributes
     ----------
     metric_ : LearnedMetric
-    W_ : array, shape (p, p), p = n(n+1)/2
+        The learned metric.
+    W_ : array of shape (p, p), p = n(n+1)/2
+        The matrix of the metric.
     problem_ : MetricProblem
+        The problem, for half vectors divided by sqrt(scale_).
     certificate_ : Certificate
+        A proven bound on how far W is from the optimum.
     history_ : History
+        The course of the solve.
     n_iter_ : int
+        The number of iterations.
     scale_ : float
-    classes_ : array
+        The squared distance that serves as unit.
+    classes_ : array of shape (n_classes,)
+        The distinct classes.
 
     Notes
     -----
-    Without a scale, the prior W = I means something else in volts than in microvolts: for "raw" vectors of small
-    matrices set ``scale="median"``.
+    Without a scale, the effect of the prior W = I depends on the units of X. For "raw" vectors of small matrices, such
+    as covariances of EEG in volts, set ``scale="median"``.
 
     References
     ----------

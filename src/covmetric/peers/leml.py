@@ -1,4 +1,4 @@
-"""The peer of Huang et al.: Log-Euclidean Metric Learning, with the projection as they published it."""
+"""The method of Huang et al.: Log-Euclidean Metric Learning, with the projection as published."""
 
 from __future__ import annotations
 
@@ -19,58 +19,69 @@ from covmetric.solvers import History
 class LEML(PairPeer):
     """Log-Euclidean Metric Learning: Phi = log, LogDet loss, and ITML's projections as if each pair had rank one.
 
-    From the source [1]_, as the paper that we follow describes it (we had that account, not the source's own text):
-    D(X1, X2) = tr(Q (log X1 - log X2)^2); the problem, which is our `problem_` with slack "is"; cyclic projections, one
-    pair at a time, by ITML's closed form with p = tr(Q A) in place of p = v^T Q v, and the update Q <- Q + beta Q A Q.
-    That closed form is exact where A = v v^T; (log X1 - log X2)^2 has full rank, so that Q does not land on the
-    half-space ("they misused the Woodbury matrix inversion formula"). The iteration settles away from the optimum, or,
-    where lam is small, had not settled after 1,000 cycles on NATOPS: `certificate_` says how far at most, and
-    `history_` has the objective after each cycle.
+    The following comes from the source [1]_, according to the paper on which this library is based (we did not have the
+    text of the source). The distance is D(X1, X2) = tr(Q (log X1 - log X2)^2). The problem is our `problem_` with slack
+    "is". The algorithm projects cyclically, one pair at a time, by ITML's closed form with p = tr(Q A) instead of
+    p = v^T Q v, and with the update Q <- Q + beta Q A Q. That closed form is exact if A = v v^T. But
+    A = (log X1 - log X2)^2 has full rank, so that the projected Q does not lie on the half-space ("they misused the
+    Woodbury matrix inversion formula"). The iteration converges to a point that is not optimal; for small lam it had
+    not converged after 1,000 cycles on NATOPS. `certificate_` bounds the distance from the optimum, and `history_`
+    holds the objective after each cycle.
 
-    From ITML's released code [2]_, on which the source builds: the step gamma/(gamma+1) (1/p - 1/xi), the rule that
-    stops when ||multipliers - old||_1 / (||multipliers||_2 + ||old||_2) < tol after a cycle, and the limit of 100,000
-    projections. The code has tol = 1e-2; the default here is the 1e-3 of metric-learn's ITML, which is kinder to LEML.
-    It gives no warning at the limit, and neither does this class: see `converged_`.
+    The following comes from ITML's code [2]_, on which the source builds: the step gamma/(gamma+1) (1/p - 1/xi); the
+    rule that stops if ||multipliers - old||_1 / (||multipliers||_2 + ||old||_2) < tol after a cycle; and the limit of
+    100,000 projections. The code has tol = 1e-2. Our default is 1e-3, as in metric-learn's ITML, which gives LEML more
+    iterations. ITML's code does not warn at the limit, and neither does this class; see `converged_`.
 
-    Chosen here: pairs, bounds and weights are those of the paper that we follow, so that this class and
-    ``CovMetric("log", lam=lam, **PAPER_SETTINGS)`` pose the same problem; gamma is the weight of a pair, 1/(lam K).
-    Q cannot leave the cone: |beta| tr(Q A) < 1 in every step that shrinks Q, so I + beta Q^1/2 A Q^1/2 stays definite,
-    and there is nothing to be handled. In double precision it may yet become singular; then fit raises ValueError.
+    The following is our choice. Pairs, bounds and weights are those of the paper on which this library is based, so
+    that this class and ``CovMetric("log", lam=lam, **PAPER_SETTINGS)`` pose the same problem. gamma is the weight of a
+    pair, 1/(lam K). In exact arithmetic, Q stays positive definite: |beta| tr(Q A) < 1 in every step that shrinks Q, so
+    that I + beta Q^1/2 A Q^1/2 is positive definite. If Q becomes singular by rounding, `fit` raises ValueError.
 
     Parameters
     ----------
     lam : float, default=1e-2
-        The pairs have weight gamma = 1/(lam K) each.
+        The weight of each of the K pairs is gamma = 1/(lam K).
     pairs : {"random", "neighbors"} or PairSelection, default="random"
+        How pairs are selected, as in `CovMetric`.
     budget : int or None, default=None
-        As in `CovMetric`.
+        The number of pairs per class, or per example for "neighbors", as in `CovMetric`.
     bounds : (near, far), {"absolute", "quantile"} or Bounds, default="absolute"
-        In units of `scale`; "absolute": 0.05 and 0.95.
+        The bounds on squared distances in units of `scale`; "absolute" means 0.05 and 0.95.
     scale : {"median", None} or float, default="median"
+        The squared distance that serves as unit; "median" is the median over the pairs.
     reg : float, default=0.0
-        Share of the mean eigenvalue that is added to the diagonal of each matrix.
+        This fraction of the mean eigenvalue of a matrix is added to its diagonal, which makes singular matrices
+        positive definite.
     tol : float, default=1e-3
-        Of ITML's rule. 0: as many cycles as `max_iter` allows.
+        The tolerance of ITML's stopping rule. With 0, the number of cycles depends only on `max_iter`.
     max_iter : int, default=100000
-        Projections; the cycle that passes it is the last.
+        The number of projections after which the current cycle is the last.
     random_state : int, RandomState, Generator or None, default=None
+        Selects the random pairs.
     n_jobs : int or None, default=None
+        The number of threads. The result does not depend on it.
 
     Attributes
     ----------
     metric_ : LearnedMetric
-    W_ : array, shape (n, n)
-        Q of the source.
+        The learned metric.
+    W_ : array of shape (n, n)
+        The matrix of the metric, Q in the source.
     problem_ : MetricProblem
+        The problem, for logarithms divided by sqrt(scale_).
     certificate_ : Certificate
+        A proven bound on how far W is from the optimum.
     history_ : History
-        One entry per cycle; `seconds` without the time that the certificates take.
+        One entry per cycle. `seconds` excludes the certificates.
     converged_ : bool
-        Whether ITML's rule was met.
+        Whether ITML's stopping rule was met.
     n_iter_ : int
-        Cycles.
+        The number of cycles.
     scale_ : float
-    classes_ : array
+        The squared distance that serves as unit.
+    classes_ : array of shape (n_classes,)
+        The distinct classes.
 
     References
     ----------
@@ -130,7 +141,26 @@ class LEML(PairPeer):
 
 @dataclass(frozen=True)
 class LemlResult:
-    """Where LEML ended; `certificate` is that of W, with multipliers that are derived from it."""
+    """The result of LEML's iteration.
+
+    Attributes
+    ----------
+    W : array of shape (n, n)
+        The matrix of the metric.
+    certificate : Certificate
+        The certificate of W, with multipliers derived from W.
+    history : History
+        One entry per cycle. `seconds` excludes the certificates.
+    converged : bool
+        Whether ITML's stopping rule was met.
+
+    Examples
+    --------
+    >>> from covmetric import make_paper_problem
+    >>> result = leml(make_paper_problem(n=5, K=20, lam=1e-2, seed=0))
+    >>> result.converged, result.W.shape
+    (True, (5, 5))
+    """
 
     W: FloatArray
     certificate: Certificate
@@ -139,7 +169,25 @@ class LemlResult:
 
 
 def leml(problem: MetricProblem, tol: float = 1e-3, max_iter: int = 100_000) -> LemlResult:
-    """LEML's iteration on a problem with slack "is"; see `LEML`.
+    """Run LEML's iteration on a problem; see `LEML`.
+
+    Parameters
+    ----------
+    problem : MetricProblem
+        A problem with slack "is".
+    tol : float, default=1e-3
+        The tolerance of ITML's stopping rule.
+    max_iter : int, default=100000
+        The number of projections after which the current cycle is the last.
+
+    Returns
+    -------
+    LemlResult
+
+    Raises
+    ------
+    ValueError
+        If the problem has another slack, or if a setting is invalid.
 
     Examples
     --------
@@ -172,24 +220,24 @@ class _State:
     def __init__(self, problem: MetricProblem) -> None:
         self._problem = problem
         self._embedded = np.ascontiguousarray(problem.embedded)
-        self._used = np.flatnonzero(problem.squared_norms > 0.0)  # as ITML, which drops pairs of equal vectors
+        self._used = np.flatnonzero(problem.squared_norms > 0.0)  # ITML drops pairs of equal vectors, too
         self.W: FloatArray = np.eye(problem.n)
         self.multipliers: FloatArray = np.zeros(problem.n_pairs)
         self._xi: FloatArray = problem.bounds.copy()
 
     def cycle(self) -> None:
-        """One visit to each pair."""
+        """Project onto the half-space of each pair once."""
         problem, W, multipliers, xi = self._problem, self.W, self.multipliers, self._xi
         for k in self._used:
             i, j = problem.pairs[k]
             F, y, gamma = self._embedded[i] - self._embedded[j], problem.similar[k], problem.weights[k]
             G = W @ F
-            p = np.vdot(F, G)  # tr(W A), in the place of v^T W v
+            p = np.vdot(F, G)  # tr(W A) instead of v^T W v
             alpha = min(multipliers[k], y * gamma / (gamma + 1.0) * (1.0 / p - 1.0 / xi[k]))
             multipliers[k] -= alpha
             beta = y * alpha / (1.0 - y * alpha * p)
             xi[k] = 1.0 / (1.0 / xi[k] + y * alpha / gamma)
-            W = W + beta * (G @ G.T)  # the slip: Woodbury's formula needs a matrix in the place of beta
+            W = W + beta * (G @ G.T)  # the error: Woodbury's formula needs a matrix instead of beta
         self.W = W
 
 

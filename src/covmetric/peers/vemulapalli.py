@@ -1,4 +1,4 @@
-"""The peer of Vemulapalli and Jacobs: a Mahalanobis distance between vectorised logarithms."""
+"""The method of Vemulapalli and Jacobs: a Mahalanobis distance between vectorised logarithms."""
 
 from __future__ import annotations
 
@@ -9,44 +9,59 @@ from covmetric.peers.base import PairPeer
 
 
 class VemulapalliMetric(PairPeer):
-    """Mahalanobis distance between the half vectors of log X, learned by ITML; W is n(n+1)/2 x n(n+1)/2.
+    """Mahalanobis distance between the half vectors of log X, learned by ITML.
 
-    From the source [1]_, by its abstract and the paper that we follow: the log-Euclidean map, the half vectors with
-    sqrt(2) off the diagonal, and the learning problem, which is that of ITML [2]_: the LogDet divergence from the
-    identity, similar pairs within one bound and dissimilar ones beyond another, with slacks under the LogDet loss.
+    The following comes from the source [1]_, according to its abstract and to the paper on which this library is based:
+    the log-Euclidean map, the half vectors with sqrt(2) off the diagonal, and the learning problem of ITML [2]_, which
+    minimises the LogDet divergence from the identity, with an upper bound on the distances of similar pairs, a lower
+    bound on those of dissimilar pairs, and slacks under the LogDet loss.
 
-    Chosen here: the pairs, the bounds and the weights, which are those of the paper that we follow, so that the systems
-    differ in the metric alone; and the solver, ours, which ends with a proof where ITML's stops by its own rule. Both
-    solve the same convex problem, whose solution is unique.
+    The following is our choice. The pairs, the bounds and the weights are those of the paper on which this library is
+    based, so that the methods differ only in the metric. The solver is ours, which certifies its result, whereas ITML
+    stops by a heuristic rule. Both solve the same convex problem, whose solution is unique.
 
     Parameters
     ----------
     lam : float, default=1e-2
-        The pairs have weight 1/(lam K) each; this is gamma of ITML.
+        The weight of each of the K pairs is 1/(lam K), which is gamma in ITML.
     pairs : {"random", "neighbors"} or PairSelection, default="random"
+        How pairs are selected, as in `CovMetric`.
     budget : int or None, default=None
-        As in `CovMetric`.
+        The number of pairs per class, or per example for "neighbors", as in `CovMetric`.
     bounds : (near, far), {"absolute", "quantile"} or Bounds, default="absolute"
-        In units of `scale`; "absolute": 0.05 and 0.95.
+        The bounds on squared distances in units of `scale`; "absolute" means 0.05 and 0.95.
     scale : {"median", None} or float, default="median"
+        The squared distance that serves as unit; "median" is the median over the pairs.
     reg : float, default=0.0
-        Share of the mean eigenvalue that is added to the diagonal of each matrix.
+        This fraction of the mean eigenvalue of a matrix is added to its diagonal, which makes singular matrices
+        positive definite.
     tol : float, default=1e-6
-        Bound on the relative duality gap.
+        The bound on the relative duality gap.
     max_iter : int or None, default=None
+        The largest number of iterations. None means the default of the solver.
     random_state : int, RandomState, Generator or None, default=None
+        Selects the random pairs.
     n_jobs : int or None, default=None
+        The number of threads. The result does not depend on it.
 
     Attributes
     ----------
     metric_ : LearnedMetric
-    W_ : array, shape (p, p), p = n(n+1)/2
+        The learned metric.
+    W_ : array of shape (p, p), p = n(n+1)/2
+        The matrix of the metric.
     problem_ : MetricProblem
+        The problem, for half vectors divided by sqrt(scale_).
     certificate_ : Certificate
+        A proven bound on how far W is from the optimum.
     history_ : History
+        The course of the solve.
     n_iter_ : int
+        The number of iterations.
     scale_ : float
-    classes_ : array
+        The squared distance that serves as unit.
+    classes_ : array of shape (n_classes,)
+        The distinct classes.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""A figure of several panels, in a file."""
+"""New figures, and figures as files."""
 
 from __future__ import annotations
 
@@ -7,18 +7,70 @@ from pathlib import Path
 from typing import Any
 
 
-def new_figure(width: float, height: float, panels: int, **settings: Any) -> tuple[Any, Any]:
-    """A figure and its axes side by side, without pyplot: no window, no state."""
+def new_figure(width: float, height: float, columns: int, rows: int = 1, **settings: Any) -> tuple[Any, Any]:
+    """Make a figure with a grid of axes, without pyplot, so that there is no window and no global state.
+
+    Parameters
+    ----------
+    width, height : float
+        The size in inches.
+    columns : int
+        The number of axes in a row.
+    rows : int, default=1
+        The number of rows.
+    **settings : Any
+        More arguments of matplotlib's ``Figure.subplots``.
+
+    Returns
+    -------
+    figure : matplotlib Figure
+        The figure.
+    axes : array of matplotlib Axes
+        Shape (columns,) if there is one row, else (rows, columns).
+
+    Examples
+    --------
+    >>> figure, axes = new_figure(6, 3, 2)
+    >>> axes.shape
+    (2,)
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
-    return figure, figure.subplots(1, panels, squeeze=False, **settings)[0]
+    axes = figure.subplots(rows, columns, squeeze=False, **settings)
+    return figure, axes[0] if rows == 1 else axes
 
 
 def save_figure(figure: Any, path: str | os.PathLike[str]) -> Path:
-    """Write the figure and return its path; the ending says which format."""
+    """Write a figure to a file.
+
+    Parameters
+    ----------
+    figure : matplotlib Figure
+        The figure.
+    path : str or path
+        The file. Its ending selects the format.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    ValueError
+        If the folder of the file does not exist.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from covmetric.plotting.figures import new_figure
+    >>> with TemporaryDirectory() as folder:
+    ...     save_figure(new_figure(2, 2, 1)[0], f"{folder}/empty.svg").name
+    'empty.svg'
+    """
     target = Path(path)
     if not target.parent.is_dir():
         raise ValueError(f"there is no folder {target.parent}")

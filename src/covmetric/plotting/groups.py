@@ -1,4 +1,4 @@
-"""Bars in groups, with error bars."""
+"""Groups of bars with error bars."""
 
 from __future__ import annotations
 
@@ -17,23 +17,39 @@ def plot_groups(
     values: Mapping[tuple[str, str], tuple[float, float]],
     title: str = "",
 ) -> None:
-    """For each group a bar of each kind, with its standard error.
+    """Draw groups of vertical bars with their standard errors.
 
     Parameters
     ----------
     axes : matplotlib Axes
-    groups, bars : sequences of str
+        The axes to draw on.
+    groups : sequence of str
+        The names of the groups, from left to right.
+    bars : sequence of str
+        The names of the bars in each group.
     values : mapping from (group, bar) to (mean, standard error)
-    title : str
+        In percent. A bar without a value is left out.
+    title : str, default=""
+        The title of the axes.
+
+    Examples
+    --------
+    >>> from covmetric.plotting.figures import new_figure
+    >>> figure, (axes,) = new_figure(3, 3, 1)
+    >>> plot_groups(axes, ["log"], ["eye", "is"], {("log", "eye"): (90.0, 1.0), ("log", "is"): (92.0, 0.5)})
+    >>> [bar.get_height() for bar in axes.patches]
+    [90.0, 92.0]
     """
     width = 0.8 / len(bars)
     for b, bar in enumerate(bars):
-        known = [values.get((group, bar), (np.nan, 0.0)) for group in groups]
+        heights = [values.get((group, bar), (np.nan, 0.0)) for group in groups]
         places = np.arange(len(groups)) + (b - (len(bars) - 1) / 2) * width
         axes.bar(
-            places, [v for v, _ in known], width, yerr=[e for _, e in known], label=bar, color=COLOURS[b], capsize=2
+            places, [v for v, _ in heights], width, yerr=[e for _, e in heights], label=bar, color=COLOURS[b], capsize=2
         )
-        for place, (value, error) in zip(places, known, strict=True):
+        for place, (value, error) in zip(places, heights, strict=True):
+            if np.isnan(value):
+                continue
             axes.annotate(
                 f"{value:.1f}", (place, value + error), (0, 4), textcoords="offset points", ha="center", fontsize=6,
                 rotation=90,
@@ -43,6 +59,6 @@ def plot_groups(
     axes.set_ylim(bottom, high + 0.15 * (high - bottom))
     axes.set_yticks([tick for tick in axes.get_yticks() if bottom <= tick <= 100.0])
     axes.set_xticks(range(len(groups)), groups)
-    axes.set_ylabel("accuracy, percent (not from 0)", fontsize=8)
+    axes.set_ylabel("accuracy, percent (axis does not start at 0)", fontsize=8)
     axes.set_title(title, fontsize=9)
     axes.spines[["top", "right"]].set_visible(False)

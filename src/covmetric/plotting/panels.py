@@ -1,4 +1,4 @@
-"""The paper's figure of convergence: a panel for each size and lambda."""
+"""The paper's figure of convergence, with one panel per size and lambda."""
 
 from __future__ import annotations
 
@@ -8,37 +8,50 @@ from typing import Any
 import numpy as np
 
 from covmetric.plotting.bars import COLOURS
+from covmetric.plotting.excess import FLOOR
+from covmetric.plotting.figures import new_figure
 
-_ORDER_COLOURS = {"cyclic": COLOURS[0], "perm": COLOURS[2], "rand": COLOURS[5]}
+#: Colours of the orders as they appear: grey, orange and blue, then the others.
+_ORDER_COLOURS = (COLOURS[0], COLOURS[2], COLOURS[5], COLOURS[3], COLOURS[1], COLOURS[6], COLOURS[4])
 _AXES = {"epoch": "epochs", "projections": "projections onto a half-space", "seconds": "seconds"}
 
 
 def plot_convergence(points: Sequence[Any], x: str = "epoch") -> Any:
-    """A figure of panels: P(W_t) - P* of the best iterate so far (solid) and its certified bound (dashed).
+    """Draw P(W_t) - P* of the best iterate so far (solid) and its certified bound (dashed).
 
     Parameters
     ----------
-    points : sequence of `experiments.convergence.Point`
+    points : sequence of Point
+        The points of a `covmetric.experiments.convergence.ConvergenceTable`.
     x : {"epoch", "projections", "seconds"}, default="epoch"
+        The horizontal axis.
 
     Returns
     -------
     matplotlib Figure
+        One panel per size and lambda.
+
+    Raises
+    ------
+    ValueError
+        If `x` is unknown.
+
+    Examples
+    --------
+    >>> from covmetric.experiments.convergence import convergence
+    >>> table = convergence(sizes=[4], lambdas=[1e-1, 1e-2], orders=["perm"], seeds=1)
+    >>> [axes.get_title() for axes in plot_convergence(table.points).axes]
+    ['n = 4, lambda = 1e-01', 'n = 4, lambda = 1e-02']
     """
     if x not in _AXES:
         raise ValueError(f"x must be one of {', '.join(map(repr, _AXES))}, got {x!r}")
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
     sizes = sorted({p.n for p in points})
     lambdas = sorted({p.lam for p in points}, reverse=True)
-    figure = Figure(figsize=(3.6 * len(lambdas), 2.7 * len(sizes)), layout="constrained")
-    FigureCanvasAgg(figure)
-    panels = figure.subplots(len(sizes), len(lambdas), squeeze=False)
+    figure, grid = new_figure(3.6 * len(lambdas), 2.7 * len(sizes), len(lambdas), len(sizes))
+    panels = grid.reshape(len(sizes), len(lambdas))
     for i, n in enumerate(sizes):
         for j, lam in enumerate(lambdas):
-            here = [p for p in points if (p.n, p.lam) == (n, lam)]
-            _panel(panels[i, j], here, x)
+            _panel(panels[i, j], [p for p in points if (p.n, p.lam) == (n, lam)], x)
             panels[i, j].set_title(f"n = {n}, lambda = {lam:.0e}", fontsize=9)
             if i == len(sizes) - 1:
                 panels[i, j].set_xlabel(_AXES[x], fontsize=8)
@@ -49,16 +62,16 @@ def plot_convergence(points: Sequence[Any], x: str = "epoch") -> Any:
 
 
 def _panel(axes: Any, points: Sequence[Any], x: str) -> None:
-    for order in dict.fromkeys(p.order for p in points):
-        colour = _ORDER_COLOURS.get(order, COLOURS[3])
+    for number, order in enumerate(dict.fromkeys(p.order for p in points)):
+        colour = _ORDER_COLOURS[number % len(_ORDER_COLOURS)]
         for seed in sorted({p.seed for p in points}):
             run = [p for p in points if (p.order, p.seed) == (order, seed)]
             at = [getattr(p, x) for p in run]
-            true = np.maximum(np.minimum.accumulate([p.true_gap for p in run]), 1e-12)
+            true = np.maximum(np.minimum.accumulate([p.true_gap for p in run]), FLOOR)
             names = {"solid": f"{order}, P(W) - P*", "dashed": f"{order}, certified"} if seed == 0 else {}
             axes.plot(at, true, color=colour, linewidth=1.2, label=names.get("solid"))
             axes.plot(
-                at, [max(p.gap, 1e-12) for p in run], "--", color=colour, linewidth=0.8, label=names.get("dashed")
+                at, [max(p.gap, FLOOR) for p in run], "--", color=colour, linewidth=0.8, label=names.get("dashed")
             )
     axes.set_yscale("log")
     if x != "epoch":

@@ -1,4 +1,4 @@
-"""The fixed distances that the paper compares with. One family a file; `FIXED_DISTANCES` lists them by name."""
+"""The fixed distances that the paper compares with. `FIXED_DISTANCES` lists them by name."""
 
 from __future__ import annotations
 

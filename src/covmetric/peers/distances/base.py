@@ -1,4 +1,4 @@
-"""What a fixed distance is."""
+"""The interface of fixed distances."""
 
 from __future__ import annotations
 
@@ -9,14 +9,22 @@ from covmetric._utils.validation import FloatArray, IntArray
 
 
 class FixedDistance(ABC):
-    """A distance between matrices that nothing is learned for, and the search of neighbours in it.
+    """A fixed distance between matrices, with a search for nearest neighbours.
 
     Parameters
     ----------
     reg : float, default=0.0
-        See `Embedding`.
+        This fraction of the mean eigenvalue of a matrix is added to its diagonal.
     n_jobs : int or None, default=None
-        Threads. The result does not depend on it.
+        The number of threads. The result does not depend on it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from covmetric.peers import FIXED_DISTANCES
+    >>> distance = FIXED_DISTANCES["riemann"]().fit(np.stack([np.eye(2), 2.0 * np.eye(2)]))
+    >>> distance.pairwise(np.eye(2)[None]).round(3)
+    array([[0.  , 0.98]])
     """
 
     name: ClassVar[str]
@@ -27,15 +35,49 @@ class FixedDistance(ABC):
 
     @abstractmethod
     def fit(self, X: Any) -> Self:
-        """Check and remember the matrices to search among, shape (l, n, n)."""
+        """Check and store the matrices among which neighbours are searched.
+
+        Parameters
+        ----------
+        X : array of shape (l, n, n)
+            The matrices.
+
+        Returns
+        -------
+        self
+            The fitted distance.
+        """
 
     @abstractmethod
     def nearest(self, X: Any, k: int) -> tuple[FloatArray, IntArray]:
-        """Distances and indices of the k nearest fitted matrices, ascending, each (l, k); the first of those that tie.
+        """Return the k nearest stored matrices; ties are broken by the index.
 
-        X = None: of each fitted matrix among the others.
+        Parameters
+        ----------
+        X : array of shape (q, n, n) or None
+            The matrices. None means the stored ones, which are then not their own neighbours.
+        k : int
+            The number of neighbours.
+
+        Returns
+        -------
+        distances : array of shape (q, k)
+            The distances in ascending order.
+        indices : array of int of shape (q, k)
+            The indices of the stored matrices.
         """
 
     @abstractmethod
     def pairwise(self, X: Any) -> FloatArray:
-        """The distances of the matrices X, shape (q, n, n), from all the fitted ones, shape (q, l)."""
+        """Return the distances to all stored matrices.
+
+        Parameters
+        ----------
+        X : array of shape (q, n, n)
+            The matrices.
+
+        Returns
+        -------
+        array of shape (q, l)
+            The distances.
+        """

@@ -1,4 +1,4 @@
-"""Fixed distances that are Euclidean after an embedding: Frobenius of Phi(X1) - Phi(X2)."""
+"""Fixed distances that are Euclidean after an embedding: the Frobenius norm of Phi(X1) - Phi(X2)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,15 @@ from covmetric.peers.distances.base import FixedDistance
 
 
 class EmbeddedDistance(FixedDistance):
-    """``factor * ||Phi(X1) - Phi(X2)||``: neighbours are those of vectors."""
+    """Base class of distances ``factor * ||Phi(X1) - Phi(X2)||``, whose neighbours are found among vectors.
+
+    Parameters
+    ----------
+    reg : float, default=0.0
+        As in `FixedDistance`.
+    n_jobs : int or None, default=None
+        As in `FixedDistance`.
+    """
 
     phi: ClassVar[str]
     factor: ClassVar[float] = 1.0
@@ -41,24 +49,56 @@ def _flat(embedded: FloatArray) -> FloatArray:
 
 
 class Euclid(EmbeddedDistance):
-    """Frobenius."""
+    """The Frobenius distance.
+
+    Parameters
+    ----------
+    reg : float, default=0.0
+        As in `FixedDistance`.
+    n_jobs : int or None, default=None
+        As in `FixedDistance`.
+    """
 
     name, phi = "euclid", "id"
 
 
 class LogEuclid(EmbeddedDistance):
-    """Frobenius of the logarithms."""
+    """The Frobenius distance of the logarithms.
+
+    Parameters
+    ----------
+    reg : float, default=0.0
+        As in `FixedDistance`.
+    n_jobs : int or None, default=None
+        As in `FixedDistance`.
+    """
 
     name, phi = "logeuclid", "log"
 
 
 class PowerEuclid(EmbeddedDistance):
-    """Frobenius of the square roots over 1/2, as in pyRiemann's `distance_poweuclid` with p = 1/2."""
+    """Twice the Frobenius distance of the square roots, as pyRiemann's `distance_poweuclid` with p = 1/2.
+
+    Parameters
+    ----------
+    reg : float, default=0.0
+        As in `FixedDistance`.
+    n_jobs : int or None, default=None
+        As in `FixedDistance`.
+    """
 
     name, phi, factor = "power", "sqrt", 2.0
 
 
 class CholeskyDistance(EmbeddedDistance):
-    """Frobenius of the Cholesky factors."""
+    """The Frobenius distance of the Cholesky factors.
+
+    Parameters
+    ----------
+    reg : float, default=0.0
+        As in `FixedDistance`.
+    n_jobs : int or None, default=None
+        As in `FixedDistance`.
+    """
 
     name, phi = "cholesky", "chol"

@@ -1,0 +1,102 @@
+"""Labelled examples in .npz files."""
+
+from __future__ import annotations
+
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+_PARTS = ("X_train", "y_train", "X_test", "y_test")
+
+
+@dataclass(frozen=True)
+class LabelledArrays:
+    """The examples of a file, with their labels.
+
+    Attributes
+    ----------
+    X : array of shape (l, rows, columns)
+        Matrices or series.
+    y : array of shape (l,)
+        The label of each example.
+    train : array of bool of shape (l,), or None
+        True for the examples of the training part, or None if the file does not define a split.
+    groups : array of shape (l,), or None
+        The group of each example, or None if the file has no groups.
+    """
+
+    X: npt.NDArray[Any]
+    y: npt.NDArray[Any]
+    train: npt.NDArray[np.bool_] | None
+    groups: npt.NDArray[Any] | None
+
+
+def read_labelled_npz(path: Path) -> LabelledArrays:
+    """Read the examples, the labels and the groups of an .npz file.
+
+    The file holds either the arrays ``X`` and ``y``, or ``X_train``, ``y_train``, ``X_test`` and ``y_test``, which are
+    concatenated. It may hold ``groups``, too. Pickled objects are never read.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    LabelledArrays
+
+    Raises
+    ------
+    ValueError
+        If the file is not a readable .npz file, if an array is missing, or if the shapes do not fit together.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "trials.npz"
+    ...     np.savez(path, X=np.ones((4, 3, 3)), y=[0, 1, 0, 1])
+    ...     arrays = read_labelled_npz(path)
+    >>> arrays.X.shape, arrays.y.tolist(), arrays.train, arrays.groups
+    ((4, 3, 3), [0, 1, 0, 1], None, None)
+    """
+    arrays = _read_arrays(path)
+    split = set(_PARTS) <= set(arrays) or ("X" not in arrays and "X_train" in arrays)
+    names = _PARTS if split else ("X", "y")
+    missing = [name for name in names if name not in arrays]
+    if missing:
+        raise ValueError(
+            f"{path} has no array {missing[0]!r}; it holds {sorted(arrays)}, but must hold X and y, or X_train, "
+            "y_train, X_test and y_test"
+        )
+    parts = [arrays[name] for name in names if name.startswith("X")]
+    if any(part.ndim != 3 or part.shape[1:] != parts[0].shape[1:] for part in parts):
+        shapes = " and ".join(str(part.shape) for part in parts)
+        raise ValueError(
+            f"{path}: X has shape {shapes}, but must have shape (l, n, n) for matrices or (l, channels, times) for "
+            "series"
+        )
+    X, y = np.concatenate(parts), np.concatenate([np.atleast_1d(arrays[name]) for name in names if name[0] == "y"])
+    groups = arrays.get("groups")
+    for name, values in (("y", y), ("groups", groups)):
+        if values is not None and values.shape != (len(X),):
+            raise ValueError(
+                f"{path}: {name} must have one entry per example, shape ({len(X)},); got shape {values.shape}"
+            )
+    return LabelledArrays(X, y, np.arange(len(X)) < len(parts[0]) if split else None, groups)
+
+
+def _read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
+    """Return all arrays of the file by name."""
+    if not zipfile.is_zipfile(path):
+        raise ValueError(f"{path} is not an .npz file")
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return {name: file[name] for name in file}
+    except (ValueError, zipfile.BadZipFile) as error:  # pickled objects, or a damaged file
+        raise ValueError(f"cannot read {path}: {error}") from None

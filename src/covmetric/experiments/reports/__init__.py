@@ -1,0 +1,24 @@
+"""Reports of the experiments: text, tables, pictures and CSV files. One experiment a file."""
+
+from __future__ import annotations
+
+from covmetric.experiments.reports.comparison import comparison_figure
+from covmetric.experiments.reports.convergence import convergence_report
+from covmetric.experiments.reports.gestures import gesture_figure
+from covmetric.experiments.reports.image_sets import image_set_report
+from covmetric.experiments.reports.rank_one import rank_one_report
+from covmetric.experiments.reports.recognition import recognition_report
+from covmetric.experiments.reports.report import Picture, Report, TextTable, write_csv
+
+__all__ = [
+    "Picture",
+    "Report",
+    "TextTable",
+    "comparison_figure",
+    "convergence_report",
+    "gesture_figure",
+    "image_set_report",
+    "rank_one_report",
+    "recognition_report",
+    "write_csv",
+]

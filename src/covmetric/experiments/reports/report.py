@@ -1,0 +1,177 @@
+"""A report: paragraphs, tables and pictures, which are written as a Markdown page beside a CSV file."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import importlib.metadata
+import platform
+from collections.abc import Callable, Sequence
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from covmetric._version import __version__
+from covmetric.plotting import save_figure
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """A table of strings.
+
+    Attributes
+    ----------
+    head : sequence of str
+        The names of the columns.
+    rows : sequence of sequences of str
+        The cells.
+    title : str
+        The heading above the table, or "" for none.
+
+    Examples
+    --------
+    >>> table = TextTable(["n", "seconds"], [["10", "0.5"], ["100", "31.0"]])
+    >>> print(table.markdown())
+    | n | seconds |
+    | --- | --- |
+    | 10 | 0.5 |
+    | 100 | 31.0 |
+    >>> print(table.text())
+      n  seconds
+     10      0.5
+    100     31.0
+    """
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    title: str = ""
+
+    def markdown(self) -> str:
+        """Return the table in Markdown, below its title.
+
+        Returns
+        -------
+        str
+        """
+        lines = [self.head, ["---"] * len(self.head), *self.rows]
+        table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
+        return f"## {self.title}\n\n{table}" if self.title else table
+
+    def text(self) -> str:
+        """Return the table as text with aligned columns, below its title.
+
+        Returns
+        -------
+        str
+        """
+        lines = [self.head, *self.rows]
+        widths = [max(len(line[column]) for line in lines) for column in range(len(self.head))]
+        table = "\n".join(
+            "  ".join(f"{cell:>{width}}" for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+        )
+        return f"{self.title}\n\n{table}" if self.title else table
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture that is drawn when the report is written.
+
+    Attributes
+    ----------
+    filename : str
+        The name of the file, which ends with the format.
+    description : str
+        What the picture shows.
+    draw : function
+        Returns the matplotlib Figure.
+    """
+
+    filename: str
+    description: str
+    draw: Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Report:
+    """The result of an experiment.
+
+    Attributes
+    ----------
+    name : str
+        The name of the experiment and of the files.
+    title : str
+        The title of the page.
+    parts : sequence of str, TextTable or Picture
+        The content of the page; a str is a paragraph.
+    records : sequence of dataclass instances
+        The raw results, one line of the CSV file each.
+    summary : sequence of dataclass instances
+        The statistics.
+    """
+
+    name: str
+    title: str
+    parts: Sequence[str | TextTable | Picture]
+    records: Sequence[Any]
+    summary: Sequence[Any]
+
+    def write(self, folder: Path, command: str, seconds: float) -> Path:
+        """Write the page, its pictures and the CSV file.
+
+        Parameters
+        ----------
+        folder : Path
+            An existing folder.
+        command : str
+            The command that made the report.
+        seconds : float
+            The time that the experiment took.
+
+        Returns
+        -------
+        Path
+            The page.
+        """
+        write_csv(folder / f"{self.name}.csv", self.records)
+        packages = ("numpy", "scipy", "scikit-learn", "numba", "pyriemann")
+        versions = ", ".join(f"{package} {importlib.metadata.version(package)}" for package in packages)
+        origin = (
+            f"Made by `{command}` on {datetime.date.today():%Y-%m-%d}, in {seconds:.0f} s, with covmetric "
+            f"{__version__}, Python {platform.python_version()}, {versions}."
+        )
+        parts = [_write_part(part, folder) for part in self.parts]
+        page = folder / f"{self.name}.md"
+        page.write_text("\n\n".join([f"# {self.title}", origin, *parts]) + "\n")
+        return page
+
+
+def _write_part(part: str | TextTable | Picture, folder: Path) -> str:
+    """Return the part in Markdown; a picture is drawn and saved."""
+    if isinstance(part, TextTable):
+        return part.markdown()
+    if isinstance(part, Picture):
+        path = save_figure(part.draw(), folder / part.filename)
+        return f"![{part.description}]({path.name})"
+    return part
+
+
+def write_csv(path: Path, records: Sequence[Any]) -> Path:
+    """Write dataclass instances of one class to a CSV file.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    records : sequence of dataclass instances
+        One line each; at least one.
+
+    Returns
+    -------
+    Path
+        The file.
+    """
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow([field.name for field in fields(records[0])])
+        writer.writerows(astuple(record) for record in records)
+    return path

@@ -1,0 +1,73 @@
+"""The methods of a comparison."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from covmetric import CovMetric
+from covmetric.experiments.compare import compare
+from covmetric.experiments.methods import CS, EUCLIDEAN, PHIS, available_methods
+from covmetric.learning.rules import RULES, MeanRule
+from covmetric.peers import FIXED_DISTANCES, PEERS, FixedDistanceClassifier
+
+TUNED = {"mdm": 2, "fgmdm": 2, "tangent-logreg": 40, "riemann-knn": 10, "covmetric-logreg": 40}
+
+
+def test_names_are_those_of_the_registries():
+    short = [rule.short_name(3) for rule in RULES.values()]
+    assert set(short) >= {"3nn", "mean"}
+    assert list(available_methods()) == [
+        *(f"{phi}-{rule}" for rule in short for phi in PHIS),
+        *(f"distance:{name}" for name in FIXED_DISTANCES if name not in EUCLIDEAN),
+        "mdm",
+        "fgmdm",
+        "tangent-logreg",
+        "riemann-knn",
+        *(f"peer:{name}" for name in PEERS),
+        *(f"covmetric-{rule}" for rule in short),
+        *(f"covmetriccv-{rule}" for rule in short),
+        "covmetric-logreg",
+    ]
+
+
+def test_all_methods_but_peers_classify_well(data):
+    names = [name for name in available_methods() if not name.startswith("peer:")]  # tests/peers has the peers
+    table = compare(data.X, data.names, data.groups, names, folds=2)
+    assert [row.method for row in table.rows] == names
+    assert [row.failure for row in table.rows if row.failure] == []
+    assert all(0.5 < row.accuracy <= 1.0 and len(row.folds) == 2 for row in table.rows)
+    candidates = {row.method: row.candidates for row in table.rows if row.candidates}
+    assert len(CS) == 20
+    assert candidates == {**TUNED, **{f"covmetriccv-{rule.short_name(3)}": 20 for rule in RULES.values()}}
+    knn = next(row for row in table.rows if row.method == "riemann-knn")
+    assert sum(knn.chosen.values()) == 2 and all("n_neighbors=" in words for words in knn.chosen)
+
+
+def test_new_rule_takes_part_without_further_work(data, monkeypatch):
+    class FarRule(MeanRule):
+        """The most distant class mean."""
+
+        name = "far"
+
+        def probabilities(self, vectors):
+            return 1.0 - super().probabilities(vectors)
+
+    monkeypatch.setitem(RULES, "far", FarRule)
+    names = [name for name in available_methods() if name.endswith("-far")]
+    assert names == [*(f"{phi}-far" for phi in PHIS), "covmetric-far", "covmetriccv-far"]
+    table = compare(data.X, data.y, methods=["log-mean", "log-far", "covmetric-far"], folds=2)
+    assert [row.failure for row in table.rows] == ["", "", ""]
+    assert table.rows[0].accuracy > 0.5 > table.rows[1].accuracy
+
+
+@pytest.mark.parametrize(
+    ("distance", "phi"), [("euclid", "id"), ("logeuclid", "log"), ("power", "sqrt"), ("cholesky", "chol")]
+)
+def test_euclidean_distances_equal_W_I(distance, phi, data):
+    """These distances are left out, because W = I with an embedding is the same method."""
+    assert distance in EUCLIDEAN and phi in PHIS
+    ours = CovMetric(phi, lam=np.inf).fit(data.X, data.y).pairwise(data.X)
+    other = FixedDistanceClassifier(distance).fit(data.X, data.y).kneighbors(data.X, 36)
+    factor = 2.0 if distance == "power" else 1.0
+    np.testing.assert_allclose(factor * np.sort(ours, axis=1)[:, 1:], other[0][:, 1:], rtol=1e-6)
