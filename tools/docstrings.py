@@ -8,6 +8,7 @@ and properties of such a class, also where the class has them from a private bas
 from __future__ import annotations
 
 import dataclasses
+import enum
 import functools
 import importlib
 import inspect
@@ -27,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTED = (type, property, functools.cached_property)
 
 
-class PublicValidator(Validator):  # type: ignore[misc]
+class PublicValidator(Validator):
     """numpydoc's validator, for which a class method is a method too."""
 
     def __init__(self, obj_name: str) -> None:
@@ -87,9 +88,15 @@ def findings(name: str, thing: Any, checks: set[str]) -> Iterator[str]:
     """The lines to print about one object."""
     report = validate(name, PublicValidator)
     for code, message in report["errors"]:
-        # The fields of a data class are attributes, documented where it suits.
-        if code in checks and not (code == "PR01" and dataclasses.is_dataclass(thing)):
+        if code in checks and not (code == "PR01" and _documents_attributes(thing)):
             yield f"{report['file']}:{report['file_line']}: {code} {name}: {message}"
+
+
+def _documents_attributes(thing: Any) -> bool:
+    """Return whether a class documents attributes instead of parameters: data classes, enumerations, protocols."""
+    return inspect.isclass(thing) and (
+        dataclasses.is_dataclass(thing) or issubclass(thing, enum.Enum) or getattr(thing, "_is_protocol", False)
+    )
 
 
 def main() -> int:

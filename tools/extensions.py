@@ -58,8 +58,8 @@ TOYS = (
         {
             "NaN": ("np.asarray(X - self.mean_)", "np.asarray((X - self.mean_) * np.nan)"),
             "wrong shape": ("np.asarray(X - self.mean_)", "np.asarray(X - self.mean_)[..., :-1]"),
-            "wrong sign": ("as_complex(embedded) if self.complex_ else embedded) + self.mean_",
-                           "as_complex(embedded) if self.complex_ else embedded) - self.mean_"),
+            "wrong sign": ("else embedded) + self.mean_",
+                           "else embedded) - self.mean_"),
             "forgotten attribute": ('fitted_attributes = ("mean_",)', "fitted_attributes = ()"),
         },
     ),

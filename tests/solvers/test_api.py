@@ -188,10 +188,10 @@ class Rogue(Stuck):
 @pytest.mark.parametrize(
     "mess",
     [
-        lambda W, alpha: W.__setitem__((0, 1), W[0, 1] + 0.03),  # noqa: ARG005
-        lambda W, alpha: W.__imul__(1.5),  # noqa: ARG005
-        lambda W, alpha: W.fill(np.nan),  # noqa: ARG005
-        lambda W, alpha: alpha.fill(np.nan),  # noqa: ARG005
+        lambda W, alpha: W.__setitem__((0, 1), W[0, 1] + 0.03),
+        lambda W, alpha: W.__imul__(1.5),
+        lambda W, alpha: W.fill(np.nan),
+        lambda W, alpha: alpha.fill(np.nan),
         lambda W, alpha: (W.fill(np.nan), alpha.fill(np.inf)),
     ],
 )

@@ -36,7 +36,7 @@ class PlainCovariances(Descriptor):
         """The number of channels."""
         return self.n_channels_
 
-    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
+    def fit(self, X: Any, y: Any = None) -> Self:
         self.n_channels_ = int(check_series(X)[0].shape[0])
         return self
 

@@ -32,7 +32,7 @@ class Standardised(PeerMetric):
         self.reg = reg
         self.n_jobs = n_jobs
 
-    def _learn(self, X: FloatArray, codes: IntArray) -> LearnedMetric:  # noqa: ARG002
+    def _learn(self, X: FloatArray, codes: IntArray) -> LearnedMetric:
         embedding = get_embedding("log", reg=self.reg)
         embedded = embedding.fit_transform(X, n_jobs=self.n_jobs)
         return LearnedMetric(embedding, np.diag(1.0 / embedded.var(axis=0).sum(axis=1)))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from covmetric._utils.validation import FloatArray, Matrices, symmetric
-from covmetric.embeddings.base import Embedding, as_complex
+from covmetric.embeddings.base import Embedding
+from covmetric.embeddings.matrices import as_complex
 
 
 class Centred(Embedding):
@@ -22,11 +23,11 @@ class Centred(Embedding):
     name = "toy"
     fitted_attributes = ("mean_",)
 
-    def _fit(self, X: Matrices, eps: float) -> None:  # noqa: ARG002
+    def _fit(self, X: Matrices, eps: float) -> None:
         self.mean_ = X.reshape(-1, *X.shape[-2:]).mean(axis=0)
 
-    def _transform(self, X: Matrices, eps: float) -> Matrices:  # noqa: ARG002
+    def _transform(self, X: Matrices, eps: float) -> Matrices:
         return np.asarray(X - self.mean_)
 
     def _inverse(self, embedded: FloatArray) -> Matrices:
-        return symmetric("embedded", as_complex(embedded) if self.complex_ else embedded) + self.mean_
+        return np.asarray(symmetric("embedded", as_complex(embedded) if self.complex_ else embedded) + self.mean_)

@@ -60,7 +60,9 @@ class Bounds(ABC):
 
         Returns
         -------
-        near, far : float
+        near : float
+            As in `limits`.
+        far : float
             As in `limits`.
         """
         warn("Bounds.of is deprecated, use Bounds.limits", FutureWarning)
@@ -95,7 +97,7 @@ class AbsoluteBounds(Bounds):
         self.near = near
         self.far = far
 
-    def limits(self, squared: FloatArray) -> tuple[float, float]:  # noqa: ARG002
+    def limits(self, squared: FloatArray) -> tuple[float, float]:
         for name, value in (("near", self.near), ("far", self.far)):
             if not (is_number(value) and value > 0):
                 raise ValueError(f"bounds: {name} must be a positive number, got {value!r}")

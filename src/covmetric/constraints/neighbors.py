@@ -44,7 +44,7 @@ class NeighborPairs(PairSelection):
         self,
         vectors: FloatArray,
         codes: IntArray,
-        rng: np.random.Generator,  # noqa: ARG002
+        rng: np.random.Generator,
         old: int = 0,
     ) -> LabelledPairs:
         k = self.check()

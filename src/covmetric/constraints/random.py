@@ -43,7 +43,7 @@ class RandomPairs(PairSelection):
 
     def select(
         self,
-        vectors: FloatArray,  # noqa: ARG002
+        vectors: FloatArray,
         codes: IntArray,
         rng: np.random.Generator,
         old: int = 0,

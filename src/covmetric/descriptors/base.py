@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from covmetric._utils.validation import FloatArray
 
 
-class Descriptor(TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
+class Descriptor(TransformerMixin, BaseEstimator, ABC):
     """Base class of transformers that compute one covariance matrix per example.
 
     A descriptor learns nothing from the data: `fit` checks the settings and the input, and `transform` works without a

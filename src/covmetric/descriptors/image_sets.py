@@ -48,10 +48,10 @@ class ImageSetCovariances(Descriptor):
         self.n_jobs = n_jobs
 
     @property
-    def matrix_size_(self) -> int:  # noqa: D102
+    def matrix_size_(self) -> int:
         return int(self.size[0] * self.size[1])
 
-    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Check the settings and that X is a list of sets of images, without reading any file.
 
         Parameters

@@ -107,10 +107,10 @@ class ImageCovariances(Descriptor):
         return tags
 
     @property
-    def matrix_size_(self) -> int:  # noqa: D102
+    def matrix_size_(self) -> int:
         return len(self.feature_names_)
 
-    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Check the settings and that X is a list of images, without reading any file.
 
         Parameters

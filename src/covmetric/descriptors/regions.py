@@ -119,7 +119,7 @@ class Whole(Regions):
 
     name = "whole"
 
-    def select(self, shape: Shape, index: int) -> IntArray:  # noqa: ARG002, D102
+    def select(self, shape: Shape, index: int) -> IntArray:
         return np.array([[0, 0, *shape]], dtype=np.int64)
 
 
@@ -152,7 +152,7 @@ class RandomPatches(Regions):
         self.size = size
         self.random_state = random_state
 
-    def for_images(self, n_images: int) -> list[Regions]:  # noqa: D102
+    def for_images(self, n_images: int) -> list[Regions]:
         if not (is_count(self.count) and self.count > 0):
             raise ValueError(f"count must be an integer >= 1, got {self.count!r}")
         _pair("size", self.size)
@@ -161,7 +161,7 @@ class RandomPatches(Regions):
             seed = int(generator(seed).integers(2**63))
         return [RandomPatches(self.count, self.size, int(seed))] * n_images
 
-    def select(self, shape: Shape, index: int) -> IntArray:  # noqa: D102
+    def select(self, shape: Shape, index: int) -> IntArray:
         height, width = _patch_size(self.size, shape)
         rng = np.random.default_rng(np.random.SeedSequence(self.random_state, spawn_key=(index,)))
         tops = rng.integers(shape[0] - height + 1, size=self.count)
@@ -192,12 +192,12 @@ class GridPatches(Regions):
         self.size = size
         self.stride = stride
 
-    def for_images(self, n_images: int) -> list[Regions]:  # noqa: D102
+    def for_images(self, n_images: int) -> list[Regions]:
         _pair("size", self.size)
         _pair("stride", self.size if self.stride is None else self.stride)
         return [self] * n_images
 
-    def select(self, shape: Shape, index: int) -> IntArray:  # noqa: ARG002, D102
+    def select(self, shape: Shape, index: int) -> IntArray:
         height, width = _patch_size(self.size, shape)
         down, right = _pair("stride", self.size if self.stride is None else self.stride)
         tops, lefts = np.arange(0, shape[0] - height + 1, down), np.arange(0, shape[1] - width + 1, right)
@@ -224,7 +224,7 @@ class Boxes(Regions):
     def __init__(self, boxes: Any) -> None:
         self.boxes = boxes
 
-    def for_images(self, n_images: int) -> list[Regions]:  # noqa: D102
+    def for_images(self, n_images: int) -> list[Regions]:
         if not hasattr(self.boxes, "__len__"):
             raise ValueError(f"boxes must be an array of shape (k, 4) or a list of such arrays; got {self.boxes!r}")
         if _is_table(self.boxes):
@@ -235,7 +235,7 @@ class Boxes(Regions):
             )
         return [Boxes(boxes) for boxes in self.boxes]
 
-    def select(self, shape: Shape, index: int) -> IntArray:  # noqa: ARG002, D102
+    def select(self, shape: Shape, index: int) -> IntArray:
         return check_boxes(self.boxes, shape)
 
 

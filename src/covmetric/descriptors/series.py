@@ -61,10 +61,10 @@ class SeriesCovariances(Descriptor):
         return tags
 
     @property
-    def matrix_size_(self) -> int:  # noqa: D102
+    def matrix_size_(self) -> int:
         return int(self.n_channels_)
 
-    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Check the settings and the series.
 
         Parameters
@@ -136,7 +136,7 @@ def _covariances(series: list[FloatArray], estimator: Any) -> FloatArray:
     return np.concatenate([np.asarray(covariances(one[None], estimator), dtype=np.float64) for one in series])
 
 
-class FilterBank(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class FilterBank(TransformerMixin, BaseEstimator):
     """Band-pass filters whose outputs are stacked as channels.
 
     Series of shape (channels, times) become series of shape (bands * channels, times). Their covariance matrices
@@ -181,7 +181,7 @@ class FilterBank(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.requires_fit = False
         return tags
 
-    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Check the settings and the series.
 
         Parameters

@@ -68,7 +68,7 @@ class Embedding(RowDescription, ABC):
     def __init__(self, reg: float = 0.0) -> None:
         self.reg = reg
 
-    def fit(self, X: Any, y: Any = None) -> Self:  # noqa: ARG002 (scikit-learn's signature)
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Validate the training examples and learn what the embedding needs.
 
         Parameters
@@ -124,7 +124,7 @@ class Embedding(RowDescription, ABC):
             raise ValueError(f"X holds examples of shape {shape}, but the embedding was fitted on {self.shape_in_}")
         return self._check_finite(self._transform_by_threads(matrices, eps, n_jobs))
 
-    def fit_transform(self, X: Any, y: Any = None, n_jobs: int | None = None) -> FloatArray:  # noqa: ARG002
+    def fit_transform(self, X: Any, y: Any = None, n_jobs: int | None = None) -> FloatArray:
         """Fit the embedding and embed the same examples.
 
         Parameters

@@ -27,7 +27,7 @@ class Identity(Embedding):
 
     name = "id"
 
-    def _transform(self, X: Matrices, eps: float) -> Matrices:  # noqa: ARG002
+    def _transform(self, X: Matrices, eps: float) -> Matrices:
         return X
 
     def _inverse(self, embedded: FloatArray) -> Matrices:

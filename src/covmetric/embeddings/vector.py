@@ -58,7 +58,7 @@ class Vector(Embedding):
             raise ValueError(f"X must hold vectors, shape (..., d) with d >= 1; got {vectors.shape}")
         return vectors, float(np.finfo(np.float64).eps)
 
-    def _transform(self, X: FloatArray, eps: float) -> FloatArray:  # noqa: ARG002
+    def _transform(self, X: FloatArray, eps: float) -> FloatArray:
         return X[..., None]
 
     def _inverse(self, embedded: FloatArray) -> FloatArray:

@@ -25,7 +25,7 @@ class VectorisedIdentity(HalfVectorEmbedding):
 
     name = "vecid"
 
-    def _transform(self, X: Matrices, eps: float) -> FloatArray:  # noqa: ARG002
+    def _transform(self, X: Matrices, eps: float) -> FloatArray:
         return pack(X)
 
     def _inverse(self, embedded: FloatArray) -> Matrices:

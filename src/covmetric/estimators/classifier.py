@@ -23,7 +23,7 @@ from covmetric.metric import LearnedMetric
 from covmetric.neighbors.votes import available_neighbors, check_n_neighbors
 
 
-class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
     """Classifier of covariance matrices, or vectors, by neighbours or class means in a learned metric.
 
     ``make_pipeline(CovMetric(), KNeighborsClassifier(3))`` predicts the same. This class adds `kneighbors` on matrices,

@@ -47,7 +47,7 @@ class SolvedMixin:
         return 0 if self.result_ is None else self.result_.n_iter
 
 
-class MetricMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class MetricMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Transformer and distances of estimators with a `metric_`."""
 
     metric_: LearnedMetric

@@ -30,7 +30,7 @@ from covmetric.learning.threshold import best_threshold, check_calibration
 from covmetric.metric import LearnedMetric
 
 
-class CovMetricPairs(SavedEstimator, SolvedMixin, BaseEstimator):  # type: ignore[misc]
+class CovMetricPairs(SavedEstimator, SolvedMixin, BaseEstimator):
     """Metric learning on pairs of matrices, or vectors, that are labelled as similar (+1) or dissimilar (-1).
 
     The interface is that of metric-learn's pair learners. For vectors, the problem is that of ITML, solved to a

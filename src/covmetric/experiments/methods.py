@@ -111,7 +111,7 @@ def available_methods() -> dict[str, Method]:
     }
 
 
-class CachedNeighbors(KNearestNeighbor):  # type: ignore[misc]
+class CachedNeighbors(KNearestNeighbor):
     """pyRiemann's nearest neighbours, which compute their distances once for all k of a search.
 
     Parameters

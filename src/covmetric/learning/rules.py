@@ -179,7 +179,7 @@ class MeanRule(Rule):
     name = "mean"
 
     @classmethod
-    def short_name(cls, n_neighbors: int) -> str:  # noqa: ARG003
+    def short_name(cls, n_neighbors: int) -> str:
         return cls.name
 
     def fit(self, vectors: FloatArray, codes: IntArray) -> Self:

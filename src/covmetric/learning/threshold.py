@@ -39,10 +39,10 @@ class _Counts:
 
 #: From the counts, beta and the minimal rate to the score of each threshold.
 STRATEGIES: dict[str, Callable[[_Counts, float, float], FloatArray]] = {
-    "accuracy": lambda counts, beta, rate: counts.accuracy,  # noqa: ARG005
-    "f_beta": lambda counts, beta, rate: counts.f_beta(beta),  # noqa: ARG005
-    "max_tpr": lambda counts, beta, rate: np.where(counts.specificity >= rate, counts.sensitivity, -1.0),  # noqa: ARG005
-    "max_tnr": lambda counts, beta, rate: np.where(counts.sensitivity >= rate, counts.specificity, -1.0),  # noqa: ARG005
+    "accuracy": lambda counts, beta, rate: counts.accuracy,
+    "f_beta": lambda counts, beta, rate: counts.f_beta(beta),
+    "max_tpr": lambda counts, beta, rate: np.where(counts.specificity >= rate, counts.sensitivity, -1.0),
+    "max_tnr": lambda counts, beta, rate: np.where(counts.sensitivity >= rate, counts.specificity, -1.0),
 }
 
 

@@ -46,7 +46,7 @@ KERNELS: dict[str, Callable[[FloatArray, FloatArray, float], FloatArray]] = {
 }
 
 
-class MetricKernel(BaseEstimator):  # type: ignore[misc]
+class MetricKernel(BaseEstimator):
     """A positive semi-definite kernel in a learned metric.
 
     It is a callable for ``sklearn.svm.SVC(kernel=...)`` and for pyRiemann's ``SVC(kernel_fct=...)``. As a scikit-learn
@@ -99,7 +99,7 @@ class MetricKernel(BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"gamma must be a positive number, got {self.gamma!r}")
         return self
 
-    def __call__(self, X: Any, Y: Any = None, Cref: Any = None, metric: Any = None) -> FloatArray:  # noqa: ARG002
+    def __call__(self, X: Any, Y: Any = None, Cref: Any = None, metric: Any = None) -> FloatArray:
         """Return the kernel matrix between two sets of examples.
 
         Parameters

@@ -17,7 +17,7 @@ from covmetric.peers.base import check_matrices
 from covmetric.peers.distances import FIXED_DISTANCES, FixedDistance
 
 
-class FixedDistanceClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class FixedDistanceClassifier(ClassifierMixin, BaseEstimator):
     """Nearest-neighbour classifier with a fixed distance between matrices.
 
     The distances equal pyRiemann's. The search finds the exact nearest neighbours, without computing all distances.

@@ -131,7 +131,7 @@ class LEML(PairPeer):
     def _embedding(self) -> Embedding:
         return get_embedding("log", reg=self.reg)
 
-    def _solve(self, problem: MetricProblem, rng: np.random.Generator) -> FloatArray:  # noqa: ARG002 (cyclic)
+    def _solve(self, problem: MetricProblem, rng: np.random.Generator) -> FloatArray:
         result = leml(problem, self.tol, self.max_iter)
         self.certificate_, self.history_ = result.certificate, result.history
         self.converged_ = result.converged

@@ -131,8 +131,10 @@ def divergence_roots(gap: float) -> tuple[float, float]:
 
     Returns
     -------
-    lo, hi : float
-        The roots.
+    lo : float
+        The root <= 1.
+    hi : float
+        The root >= 1.
 
     Raises
     ------

@@ -115,10 +115,10 @@ def _cfunc(function: Any) -> Any:
 
 
 @intrinsic
-def _call(typingctx, address, x):  # noqa: ARG001 (Numba's protocol)
+def _call(typingctx, address, x):
     """Call the float64(float64) function at an address. Passing Numba's own function objects takes 10 us each."""
 
-    def generate(context, builder, signature, arguments):  # noqa: ARG001
+    def generate(context, builder, signature, arguments):
         double = ir.DoubleType()
         pointer = builder.inttoptr(arguments[0], ir.FunctionType(double, [double]).as_pointer())
         return builder.call(pointer, [arguments[1]])

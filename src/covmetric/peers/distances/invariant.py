@@ -157,7 +157,7 @@ class Riemann(InvariantDistance):
             eigenvalues[inaccurate] = np.linalg.svd(M[inaccurate], compute_uv=False) ** 2
         return np.asarray(np.sqrt((np.log(eigenvalues) ** 2).sum(axis=1)))
 
-    def _lower_bound(self, log_distances: FloatArray, n: int) -> FloatArray:  # noqa: ARG002
+    def _lower_bound(self, log_distances: FloatArray, n: int) -> FloatArray:
         return log_distances
 
 
@@ -180,7 +180,7 @@ class Stein(InvariantDistance):
         squared = 2.0 * np.log(diagonals).sum(axis=1) - 0.5 * (one.spectrum[i] + other.spectrum[j]).sum(axis=1)
         return np.asarray(np.sqrt(np.maximum(squared, 0.0)))
 
-    def _lower_bound(self, log_distances: FloatArray, n: int) -> FloatArray:  # noqa: ARG002
+    def _lower_bound(self, log_distances: FloatArray, n: int) -> FloatArray:
         # log cosh(sqrt(u)/2) is concave in u and 0 at u = 0, so that the sum is at least its value at sum(u).
         return np.asarray(np.sqrt(np.logaddexp(0.5 * log_distances, -0.5 * log_distances) - np.log(2.0)))
 

@@ -63,8 +63,10 @@ class Ray:
 
         Returns
         -------
-        value, slope : float
-            The objective, and its derivative.
+        value : float
+            The objective.
+        slope : float
+            Its derivative.
         """
         problem, slack = self.problem, self.problem.slack
         stretch = 1.0 + t * self.eigenvalues
