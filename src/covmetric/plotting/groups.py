@@ -37,7 +37,7 @@ def plot_groups(
     >>> from covmetric.plotting.figures import new_figure
     >>> figure, (axes,) = new_figure(3, 3, 1)
     >>> plot_groups(axes, ["log"], ["eye", "is"], {("log", "eye"): (90.0, 1.0), ("log", "is"): (92.0, 0.5)})
-    >>> [bar.get_height() for bar in axes.patches]
+    >>> [float(bar.get_height()) for bar in axes.patches]
     [90.0, 92.0]
     """
     width = 0.8 / len(bars)
