@@ -1,9 +1,14 @@
-"""The gap in exact rational arithmetic, with logarithms to 60 digits."""
+"""The gap in exact rational arithmetic, with logarithms to 60 digits.
+
+The losses of a slack without formulas here are computed in double precision, from tests/naive.py.
+"""
 
 from __future__ import annotations
 
 from decimal import Decimal, localcontext
 from fractions import Fraction
+
+from tests import naive
 
 DIGITS = 60
 DIVERGENCE = {
@@ -18,16 +23,28 @@ CONJUGATE = {
 }
 
 
+def divergence(slack):
+    """Return d as a function of a Decimal."""
+    return DIVERGENCE.get(slack.name) or (lambda s: Decimal(naive.divergence(slack)(float(s))))
+
+
+def conjugate(slack):
+    """Return h as a function of a Decimal."""
+    return CONJUGATE.get(slack.name) or (lambda t: Decimal(naive.conjugate(slack)(float(t))))
+
+
 def exact(array):
+    """Return the entries of a matrix as fractions."""
     return [[Fraction(float(x)) for x in row] for row in array]
 
 
 def decimal(fraction):
+    """Return a fraction as a Decimal, with the digits of the context."""
     return Decimal(fraction.numerator) / Decimal(fraction.denominator)
 
 
 def logdet(matrix):
-    """By Gaussian elimination; the matrix has to be positive definite."""
+    """Return log det of a positive definite matrix, by Gaussian elimination."""
     matrix, total = [row[:] for row in matrix], Decimal(0)
     for k in range(len(matrix)):
         pivot = matrix[k][k]
@@ -39,16 +56,33 @@ def logdet(matrix):
     return total
 
 
+def exact_primal(problem, W):
+    """Return P(W) for the stored entries of W."""
+    return float(_in_context(_values, problem, W, [0.0] * problem.n_pairs)[0])
+
+
+def exact_dual(problem, multipliers):
+    """Return g(alpha) for the stored multipliers."""
+    identity = [[float(i == j) for j in range(problem.n)] for i in range(problem.n)]
+    return float(_in_context(_values, problem, identity, multipliers)[1])
+
+
 def exact_gap(problem, result):
-    """P(W) - g(alpha) of the entries of W and alpha as they are stored."""
+    """Return P(W) - g(alpha) for the stored entries of W and alpha."""
+    primal, dual = _in_context(_values, problem, result.W, result.multipliers)
+    return float(_in_context(lambda: primal - dual))
+
+
+def _in_context(function, *arguments):
     with localcontext() as context:
         context.prec = DIGITS
-        return float(_gap(problem, result))
+        return function(*arguments)
 
 
-def _gap(problem, result):
-    n, slack = problem.n, problem.slack.name
-    W = exact(result.W)
+def _values(problem, W, multipliers):
+    """Return P(W) and g(alpha) as decimals."""
+    n, d, h = problem.n, divergence(problem.slack), conjugate(problem.slack)
+    W = exact(W)
     primal = -logdet(W) + decimal(sum(W[i][i] for i in range(n))) - n
     dual, H = Decimal(0), [[Fraction(int(i == j)) for j in range(n)] for i in range(n)]
     X = [exact(x) for x in problem.embedded]
@@ -56,12 +90,12 @@ def _gap(problem, result):
         F = [[a - b for a, b in zip(r, s, strict=True)] for r, s in zip(X[i], X[j], strict=True)]
         A = [[sum(a * b for a, b in zip(r, s, strict=True)) for s in F] for r in F]
         y = int(problem.similar[k])
-        b, c, alpha = (Fraction(float(v[k])) for v in (problem.bounds, problem.weights, result.multipliers))
+        b, c, alpha = (Fraction(float(v[k])) for v in (problem.bounds, problem.weights, multipliers))
         s = decimal(sum(A[p][q] * W[p][q] for p in range(n) for q in range(n)) / b)
         if y * (s - 1) > 0:
-            primal += decimal(c) * DIVERGENCE[slack](s)
-        dual += decimal(c) * CONJUGATE[slack](decimal(y * alpha * b / c))
+            primal += decimal(c) * d(s)
+        dual += decimal(c) * h(decimal(y * alpha * b / c))
         for p in range(n):
             for q in range(n):
                 H[p][q] += y * alpha * A[p][q]
-    return primal - dual - logdet(H)
+    return primal, dual + logdet(H)

@@ -1,13 +1,15 @@
 """Slow, literal versions of everything that covmetric does cleverly: the judges inside the tests.
 
-Nothing here is shared with the library: the formulas are written out again, from dense matrices A_k.
+Nothing here is shared with the library: the formulas are written out again, from dense matrices A_k. A slack that has
+no formulas here is judged by its divergence alone: everything else follows from it numerically.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from scipy.optimize import brentq, minimize_scalar
 
-# d(s), d'(s), xi(t), h(t) of the three divergences.
+# d(s), d'(s), xi(t), xi'(t), h(t) of the three divergences.
 DIVERGENCE = {
     "is": lambda s: s - np.log(s) - 1,
     "l2": lambda s: (s - 1) ** 2 / 2,
@@ -20,74 +22,169 @@ CONJUGATE = {"is": lambda t: np.log(1 - t), "l2": lambda t: -t - t**2 / 2, "re":
 # The seeds of the Bregman divergences, and their gradients at 1, as the paper writes them.
 SEED = {"is": lambda x: -np.log(x), "l2": lambda x: x**2 / 2, "re": lambda x: (np.log(x) - 1) * x if x > 0 else 0.0}
 SEED_GRADIENT_AT_1 = {"is": -1.0, "l2": 1.0, "re": 0.0}
+# The range of s in which the numerical versions search.
+SMALLEST, LARGEST = 1e-100, 1e100
+
+
+def divergence(slack):
+    """Return d as a function of one number."""
+    return DIVERGENCE.get(slack.name) or (lambda s: float(slack.divergence(np.array([s], dtype=float))[0]))
+
+
+def gradient(slack):
+    """Return d' as a function of one number: the literal formula, or differences of d."""
+    return GRADIENT.get(slack.name) or _differences(divergence(slack))
+
+
+def xi(slack):
+    """Return xi, the inverse of d', as a function of one number: the literal formula, or the root of d'(s) = t."""
+
+    def root(t):
+        slope = gradient(slack)
+        low, high = np.log(SMALLEST), np.log(LARGEST)
+        if slope(np.exp(low)) >= t:
+            return 0.0
+        if slope(np.exp(high)) <= t:
+            return np.inf
+        return float(np.exp(brentq(lambda v: slope(np.exp(v)) - t, low, high, xtol=1e-13, rtol=1e-13)))
+
+    return XI.get(slack.name) or root
+
+
+def xi_prime(slack):
+    """Return xi' as a function of one number: the literal formula, or 1/d''(xi) by differences."""
+
+    def reciprocal(t):
+        s = xi(slack)(t)
+        return 1.0 / _differences(gradient(slack))(s) if 0.0 < s < np.inf else 0.0
+
+    return XI_PRIME.get(slack.name) or reciprocal
+
+
+def conjugate(slack):
+    """Return h as a function of one number: the literal formula, or the minimum of d(s) - t s over s."""
+
+    def minimum(t):
+        d = divergence(slack)
+
+        def lagrangian(v):
+            with np.errstate(all="ignore"):
+                return d(np.exp(v)) - t * np.exp(v)
+
+        # In v = log s the function falls, then rises: the best point of a grid brackets the minimum.
+        grid = np.linspace(np.log(SMALLEST), np.log(LARGEST), 2001)
+        values = [lagrangian(v) for v in grid]
+        best = int(np.argmin(values))
+        if best == len(grid) - 1:
+            return -np.inf
+        bracket = grid[max(best - 1, 0)], grid[best + 1]
+        found = minimize_scalar(lagrangian, bounds=bracket, method="bounded", options={"xatol": 1e-10})
+        return float(min(found.fun, values[best]))
+
+    return CONJUGATE.get(slack.name) or minimum
+
+
+def _differences(function):
+    """Return the derivative of a function of s > 0, by differences of order six, which leave about eleven digits."""
+
+    def derivative(s):
+        h = 1e-3 * s
+        with np.errstate(all="ignore"):
+            terms = [w * (function(s + k * h) - function(s - k * h)) for k, w in ((1, 45.0), (2, -9.0), (3, 1.0))]
+        return sum(terms) / (60.0 * h)
+
+    return derivative
+
+
+def seed(slack):
+    """Return the seed of the Bregman divergence, and its gradient at 1; without a formula, d itself is a seed."""
+    return SEED.get(slack.name, divergence(slack)), SEED_GRADIENT_AT_1.get(slack.name, 0.0)
 
 
 def matrices(problem):
-    """A_k = F_k F_k^T, all of them."""
+    """Return all A_k = F_k F_k^T."""
     X = problem.embedded
     F = np.array([X[i] - X[j] for i, j in problem.pairs])
     return np.array([f @ f.T for f in F])
 
 
 def data(problem):
-    return matrices(problem), problem.similar, problem.bounds, problem.weights, problem.slack.name
+    """Return the matrices A_k, the signs, the bounds, the weights and the slack."""
+    return matrices(problem), problem.similar, problem.bounds, problem.weights, problem.slack
 
 
 def metric(problem, alpha):
+    """Return W(alpha)."""
     A, y, *_ = data(problem)
     S = sum(y[k] * alpha[k] * A[k] for k in range(len(A)))
     return np.linalg.inv(np.eye(problem.n) + S)
 
 
 def primal(problem, W):
+    """Return P(W)."""
     A, y, b, c, slack = data(problem)
+    d = divergence(slack)
     total = -np.linalg.slogdet(W)[1] + np.trace(W) - problem.n
     for k in range(len(A)):
         s = np.sum(A[k] * W) / b[k]
         if y[k] * (s - 1) > 0:
-            total += c[k] * DIVERGENCE[slack](s)
+            total += c[k] * d(s)
     return total
 
 
 def dual(problem, alpha):
+    """Return g(alpha)."""
     A, y, b, c, slack = data(problem)
+    h = conjugate(slack)
     S = sum(y[k] * alpha[k] * A[k] for k in range(len(A)))
     total = np.linalg.slogdet(np.eye(problem.n) + S)[1]
     for k in range(len(A)):
-        total += c[k] * CONJUGATE[slack](y[k] * alpha[k] * b[k] / c[k])
+        total += c[k] * h(y[k] * alpha[k] * b[k] / c[k])
     return total
 
 
+def max_violation(problem, W, alpha):
+    """Return the largest y_k (s_k - xi_k), or 0 if all are negative."""
+    A, y, b, c, slack = data(problem)
+    violations = [0.0]
+    for k in range(len(A)):
+        s = np.sum(A[k] * W) / b[k]
+        violations.append(y[k] * (s - xi(slack)(y[k] * alpha[k] * b[k] / c[k])))
+    return max(violations)
+
+
 def paper_bound(problem, alpha):
-    """The right-hand side of the paper's stopping criterion, at W(alpha) and xi(alpha)."""
+    """Return the right-hand side of the paper's stopping criterion, at W(alpha) and xi(alpha)."""
     A, y, b, c, slack = data(problem)
     W = metric(problem, alpha)
+    phi, phi_gradient_at_1 = seed(slack)
     total = 0.0
     for k in range(len(A)):
-        xi = XI[slack](y[k] * alpha[k] * b[k] / c[k])
+        slack_k = xi(slack)(y[k] * alpha[k] * b[k] / c[k])
         distance = np.sum(A[k] * W)
-        if y[k] * distance > y[k] * b[k] * xi:
+        if y[k] * distance > y[k] * b[k] * slack_k:
             bar = distance / b[k]
-            rise = SEED[slack](bar) - SEED[slack](xi)
-            total += c[k] * (rise - SEED_GRADIENT_AT_1[slack] * (bar - xi))
-        total -= alpha[k] * y[k] * (distance - b[k] * xi)
+            rise = phi(bar) - phi(slack_k)
+            total += c[k] * (rise - phi_gradient_at_1 * (bar - slack_k))
+        total -= alpha[k] * y[k] * (distance - b[k] * slack_k)
     return total
 
 
 def J(u, eigenvalues, b, c, t, slack):
-    """The function whose root is the projection, from the eigenvalues of F^T W F."""
-    return np.sum(eigenvalues / (1 + u * eigenvalues)) - b * XI[slack](t + u * b / c)
+    """Return the function whose root is the projection, from the eigenvalues of F^T W F."""
+    return np.sum(eigenvalues / (1 + u * eigenvalues)) - b * xi(slack)(t + u * b / c)
 
 
 class PaperDykstra:
-    """The paper's text, done literally in NumPy: A^(-1/2) beforehand, then inverse, eigh and Newton-Raphson.
+    """The paper's method, done literally in NumPy: A^(-1/2) beforehand, then inverse, eigh and Newton-Raphson.
 
-    A + epsilon I where A is singular, as the paper proposes.
+    A + epsilon I takes the place of a singular A, as the paper proposes.
     """
 
     def __init__(self, A, y, b, c, slack, epsilon=0.0):
         n = A.shape[1]
-        self.A, self.y, self.b, self.c, self.slack = A + epsilon * np.eye(n), y, b, c, slack
+        self.A, self.y, self.b, self.c = A + epsilon * np.eye(n), y, b, c
+        self.xi, self.xi_prime, self.t_max = xi(slack), xi_prime(slack), slack.t_max
         self.root = []
         for a in self.A:
             values, vectors = np.linalg.eigh(a)
@@ -103,15 +200,15 @@ class PaperDykstra:
         self.W = root @ U @ np.diag(1 / (d + y * delta)) @ U.T @ root
 
     def find_delta(self, d, k):
-        """Newton-Raphson for J(delta) = 0, halving the step where it leaves the interval."""
+        """Find the root of J(delta) by Newton-Raphson, halving the steps that leave the interval."""
         y, b, c = self.y[k], self.b[k], self.c[k]
         t = y * self.alpha[k] * b / c
         u, low = 0.0, -d[0]
-        high = (1 - t) * c / b if self.slack == "is" else np.inf
+        high = (self.t_max - t) * c / b
         for _ in range(100):
             inverse = 1 / (d + u)
-            value = np.sum(inverse) - b * XI[self.slack](t + u * b / c)
-            slope = -np.sum(inverse**2) - b**2 / c * XI_PRIME[self.slack](t + u * b / c)
+            value = np.sum(inverse) - b * self.xi(t + u * b / c)
+            slope = -np.sum(inverse**2) - b**2 / c * self.xi_prime(t + u * b / c)
             if abs(value) <= 1e-12 * b:
                 break
             step = value / slope
@@ -151,17 +248,6 @@ def leave_one_out(vectors, codes, groups, k, n_classes):
         votes = np.bincount(codes[others[:k]], minlength=n_classes)
         guesses.append(int(votes.argmax()))
     return np.array(guesses)
-
-
-def calibrated(distances, similar, merit):
-    """The best value of merit(true positives, false positives, positives, negatives) over all thresholds."""
-    candidates = [distances.min() - 1.0, *((a + b) / 2 for a in distances for b in distances), distances.max() + 1.0]
-    positives, negatives = (similar > 0).sum(), (similar < 0).sum()
-    values = []
-    for threshold in candidates:
-        near = distances <= threshold
-        values.append(merit((near & (similar > 0)).sum(), (near & (similar < 0)).sum(), positives, negatives))
-    return max(values)
 
 
 def nearest(references, queries, k):

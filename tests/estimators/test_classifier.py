@@ -1,4 +1,4 @@
-"""CovMetricClassifier: rules, neighbours, and learning on."""
+"""CovMetricClassifier: decision rules, neighbours and incremental learning."""
 
 from __future__ import annotations
 
@@ -9,24 +9,21 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
-from covmetric import CovMetric, CovMetricClassifier, MetricProblem, Status, solve
+from covmetric import CovMetric, CovMetricClassifier, MetricProblem, NeighborPairs, Status, solve
+from covmetric.learning.rules import RULES
 from covmetric.neighbors import SEARCHES, BruteSearch
+from tests import naive
 from tests.data import classes_of_matrices
 
 
-@pytest.fixture
-def data():
-    return classes_of_matrices()
-
-
-def test_string_classes_come_back():
+def test_predictions_are_the_labels_of_the_user():
     X, y = classes_of_matrices()
     names = np.array(["rest", "move"])[y]
-    guesses = CovMetricClassifier(random_state=0).fit(X, pd.Series(names)).predict(X)
-    assert set(guesses) == {"rest", "move"}
+    predicted = CovMetricClassifier(random_state=0).fit(X, pd.Series(names)).predict(X)
+    assert set(predicted) == {"rest", "move"}
 
 
-def test_classifier_composes_like_a_pipeline():
+def test_classifier_predicts_as_a_pipeline_does():
     X, y = classes_of_matrices(80)
     whole = CovMetricClassifier(CovMetric(random_state=0), n_neighbors=5).fit(X[:60], y[:60])
     parts = make_pipeline(CovMetric(random_state=0), KNeighborsClassifier(5)).fit(X[:60], y[:60])
@@ -34,7 +31,7 @@ def test_classifier_composes_like_a_pipeline():
     np.testing.assert_allclose(whole.predict_proba(X[60:]), parts.predict_proba(X[60:]))
 
 
-def test_kneighbors(data):
+def test_kneighbors_returns_distances_and_indices(data):
     X, y = data
     classifier = CovMetricClassifier(random_state=0).fit(X, y)
     distances, indices = classifier.kneighbors(X[:5], 2)
@@ -42,8 +39,8 @@ def test_kneighbors(data):
     np.testing.assert_allclose(
         distances[:, 1], classifier.metric_.distance(X[:5], X[indices[:, 1]]), rtol=1e-6, atol=1e-9
     )
-    own = classifier.kneighbors(n_neighbors=1, return_distance=False)
-    assert (own[:, 0] != np.arange(40)).all()
+    others = classifier.kneighbors(n_neighbors=1, return_distance=False)
+    assert (others[:, 0] != np.arange(40)).all()
     means = CovMetricClassifier(rule="mean", random_state=0).fit(X, y)
     np.testing.assert_array_equal(means.kneighbors(X[:5], 2)[1], indices)
     with pytest.raises(ValueError, match="n_neighbors must be an integer >= 1, got 0"):
@@ -54,18 +51,18 @@ def test_kneighbors(data):
 
 @pytest.mark.parametrize("pairs", ["neighbors", "random"])
 def test_partial_fit_reaches_the_optimum_of_all_pairs(pairs):
-    """The metric after new examples is the optimum of the problem that their pairs were added to."""
+    """The metric after new examples is the optimum of the problem with the old and the new pairs."""
     X, y = classes_of_matrices(120)
     learner = CovMetric("log", pairs=pairs, random_state=0, tol=1e-9)
     classifier = CovMetricClassifier(learner).partial_fit(X[:110], y[:110])
     before = classifier.learner_.result_
     old = len(before.multipliers)
     classifier.partial_fit(X[110:], y[110:])
-    known = classifier._fitted
-    new = known.constraints.pairs[old:]
+    fitted = classifier._fitted
+    new = fitted.constraints.pairs[old:]
     assert len(new)
     assert (new.max(axis=1) >= 110).all()
-    problem = known.problem(known.constraints, 1e-2)
+    problem = fitted.problem(fitted.constraints, 1e-2)
     assert isinstance(problem, MetricProblem)
     cold = solve(problem, tol=1e-9)
     warm = classifier.learner_.result_
@@ -75,10 +72,27 @@ def test_partial_fit_reaches_the_optimum_of_all_pairs(pairs):
     assert classifier.kneighbors(X[115:116], 1)[1] == 115
 
 
+def test_partial_fit_chooses_pairs_under_the_learned_metric_if_rounds_are_repeated():
+    """The new pairs are those that `extend` chooses, and differ from the neighbours under W = I."""
+    X, y = classes_of_matrices(60)
+    chosen = {}
+    for rounds in (1, 2):
+        learner = CovMetric("log", pairs=NeighborPairs(2, rounds=rounds), random_state=0)
+        classifier = CovMetricClassifier(learner).partial_fit(X[:50], y[:50])
+        fitted = classifier._fitted
+        classifier.partial_fit(X[50:], y[50:])
+        metric = fitted.result.W if rounds == 2 else np.eye(4)
+        vectors = (np.linalg.cholesky(metric).T @ classifier._fitted.examples).reshape(60, -1)
+        pairs = naive.neighbor_pairs(vectors, classifier._fitted.codes, 2)
+        chosen[rounds] = {tuple(pair) for pair in classifier._fitted.constraints.pairs[len(fitted.constraints.pairs) :]}
+        assert chosen[rounds] <= {tuple(pair) for pair in pairs[pairs[:, 1] >= 50]}
+    assert chosen[1] != chosen[2]
+
+
 @pytest.mark.parametrize("lam", [1e-2, np.inf])
 @pytest.mark.parametrize("late", ["a", "b", "c"])
-def test_partial_fit_with_a_class_that_comes_later(late, lam):
-    """Whichever class the first batch lacks: the labels stay what they are."""
+def test_partial_fit_accepts_a_class_that_is_missing_at_first(late, lam):
+    """The labels are right whichever class is missing from the first batch."""
     X, y = classes_of_matrices(120)
     names = np.array(["a", "b", "c"])[(y + (np.arange(120) % 3 == 0)).astype(int)]
     X = X * np.select([names == "a", names == "b"], [1.0, 8.0], 64.0)[:, None, None]
@@ -89,15 +103,15 @@ def test_partial_fit_with_a_class_that_comes_later(late, lam):
     classifier.partial_fit(X[~first], names[~first])
     assert classifier.score(X, names) == 1.0
     np.testing.assert_array_equal(classifier.learner_.classes_, ["a", "b", "c"])
-    known = classifier._fitted
-    if known.constraints is not None:
+    fitted = classifier._fitted
+    if fitted.constraints is not None:
         order = np.concatenate([np.flatnonzero(first), np.flatnonzero(~first)])
-        i, j = known.constraints.pairs.T
+        i, j = fitted.constraints.pairs.T
         expected = np.where(names[order[i]] == names[order[j]], 1.0, -1.0)
-        np.testing.assert_array_equal(known.constraints.similar, expected)
+        np.testing.assert_array_equal(fitted.constraints.similar, expected)
 
 
-def test_partial_fit_of_single_examples():
+def test_partial_fit_accepts_single_examples():
     X, y = classes_of_matrices(40)
     classifier = CovMetricClassifier(random_state=0).partial_fit(X[:30:2], y[:30:2], classes=[0, 1])
     for k in range(30, 40):
@@ -107,7 +121,7 @@ def test_partial_fit_of_single_examples():
         classifier.partial_fit(X[39:40], 1 - y[39:40])
 
 
-def test_partial_fit_checks():
+def test_partial_fit_raises_for_unexpected_classes_and_sizes():
     X, y = classes_of_matrices(60)
     classifier = CovMetricClassifier(random_state=0)
     with pytest.raises(ValueError, match=r"y has the class .*1.*, which is not among the classes \[0, 2\]"):
@@ -123,33 +137,33 @@ def test_partial_fit_checks():
     assert named.learner_.transform(frame).shape == (60, 4)  # without a warning about names
 
 
-def test_the_classifier_takes_learners_only(data):
+def test_invalid_learner_raises_value_error(data):
     with pytest.raises(ValueError, match="learner must be a CovMetric, a CovMetricCV or None, got LogisticRegression"):
         CovMetricClassifier(LogisticRegression()).fit(*data)
 
 
-@pytest.mark.parametrize("rule", ["neighbors", "mean"])
-def test_every_search_gives_the_same(data, rule):
+@pytest.mark.parametrize("rule", RULES)
+def test_searches_give_the_same_result(data, rule):
     X, y = data
-    found = {}
+    results = {}
     for algorithm in SEARCHES:
         if algorithm == "faiss":
             pytest.importorskip("faiss")
         classifier = CovMetricClassifier(random_state=0, rule=rule, algorithm=algorithm).fit(X[:30], y[:30])
-        found[algorithm] = (classifier.predict_proba(X), *classifier.kneighbors(X, 4), *classifier.kneighbors())
-    for answers in found.values():
-        for one, expected in zip(answers, found["brute"], strict=True):
-            np.testing.assert_array_equal(one, expected)
+        results[algorithm] = (classifier.predict_proba(X), *classifier.kneighbors(X, 4), *classifier.kneighbors())
+    for result in results.values():
+        for actual, expected in zip(result, results["brute"], strict=True):
+            np.testing.assert_array_equal(actual, expected)
 
 
-def test_unknown_search(data):
+def test_unknown_search_and_too_many_neighbours_raise_value_error(data):
     with pytest.raises(ValueError, match=r"algorithm must be one of 'auto', 'brute', 'pruned', 'faiss'.*got 'kd_tree'"):
         CovMetricClassifier(algorithm="kd_tree").fit(*data)
     with pytest.raises(ValueError, match="n_neighbors is 41, but there are only 40 training examples"):
         CovMetricClassifier(random_state=0).fit(*data).kneighbors(data[0], 41)
 
 
-def test_a_search_object_serves_several(data):
+def test_search_object_can_be_shared_by_classifiers(data):
     X, y = data
     search = BruteSearch()
     first = CovMetricClassifier(CovMetric("log", random_state=0), algorithm=search).fit(X, y)
@@ -157,3 +171,12 @@ def test_a_search_object_serves_several(data):
     CovMetricClassifier(CovMetric("log", random_state=0), algorithm=search).fit(X[::-1], y[::-1])
     np.testing.assert_array_equal(first.kneighbors(X)[1], before)
     assert vars(search) == {"n_jobs": None}
+
+
+def test_number_of_neighbours_can_change_after_fit(data):
+    X, y = data
+    classifier = CovMetricClassifier(random_state=0, n_neighbors=1).fit(X, y)
+    expected = CovMetricClassifier(random_state=0, n_neighbors=7).fit(X, y).predict_proba(X)
+    np.testing.assert_array_equal(classifier.set_params(n_neighbors=7).predict_proba(X), expected)
+    with pytest.raises(ValueError, match="n_neighbors must be an integer >= 1, got 0"):
+        classifier.set_params(n_neighbors=0).predict(X)

@@ -1,4 +1,4 @@
-"""The search for Phi, pairs, slack and lambda."""
+"""CovMetricCV: the search for Phi, pairs, slack and lambda."""
 
 from __future__ import annotations
 
@@ -13,11 +13,8 @@ from sklearn.model_selection import KFold, StratifiedGroupKFold, StratifiedKFold
 
 from covmetric import CovMetric, CovMetricClassifier, CovMetricCV, NeighborPairs, RandomPairs, Status
 from covmetric.embeddings.log import Log
-from covmetric.estimators import cov_metric_cv
 from covmetric.learning import scoring
-from covmetric.learning.scoring import leave_one_out
-from covmetric.learning.splits import make_splits
-from tests import naive
+from covmetric.learning import search as search_module
 from tests.data import classes_of_matrices
 
 
@@ -26,7 +23,7 @@ def data():
     return classes_of_matrices(90)
 
 
-def test_results_and_choice(data):
+def test_results_have_the_format_of_grid_search_cv(data):
     X, y = data
     search = CovMetricCV(random_state=0, pairs=["neighbors", "random"], slack=["is", "l2"], lambdas=[1e-1, 1e-2]).fit(
         X, y
@@ -44,21 +41,21 @@ def test_results_and_choice(data):
     np.testing.assert_array_equal(search.W_, again.W_)
 
 
-def test_the_fixed_metric_competes(data):
-    """By its own estimate the choice is at least as good as W = I, for every Phi; among equals it is W = I."""
+def test_fixed_metric_is_a_candidate_for_every_phi(data):
+    """The chosen score is at least that of W = I for every Phi; W = I is chosen if the scores are equal."""
     X, y = data
     search = CovMetricCV(random_state=0).fit(X, y)
     fixed = search.cv_results_["param_lam"] == np.inf
     assert search.best_score_ >= search.cv_results_["mean_test_score"][fixed].max()
     hopeless = CovMetricCV(random_state=0, phi="id", lambdas=[1e12], cv=[(np.arange(60), np.arange(60, 90))])
     hopeless.fit(X, y)
-    assert hopeless.best_params_["lam"] == np.inf  # lambda = 1e12 learns nothing, and ties
+    assert hopeless.best_params_["lam"] == np.inf  # lambda = 1e12 learns nothing, so the scores are equal
     assert hopeless.status_ is Status.SOLVED
     assert hopeless.n_iter_ == 0
 
 
 def test_scores_are_those_of_separate_fits(data):
-    """The shared embedding and the path change nothing."""
+    """The shared embedding and the path of warm starts do not change the scores."""
     X, y = data
     train, test = np.arange(60), np.arange(60, 90)
     search = CovMetricCV(
@@ -69,21 +66,23 @@ def test_scores_are_those_of_separate_fits(data):
         assert alone.score(X[test], y[test]) == score
 
 
-def test_groups_stay_together(data):
+def test_groups_of_any_type_are_accepted(data):
     X, y = data
     groups = np.arange(90) // 6
-    for split in make_splits(3, X, y, groups, 0):
-        assert not set(groups[split.train]) & set(groups[split.test])
-    splitter = StratifiedGroupKFold(4)
-    assert len(make_splits(splitter, X, y, groups, 0)) == 4
+    splits = list(StratifiedGroupKFold(4).split(X, y, groups))
+    by_splitter = CovMetricCV(random_state=0, phi="log", cv=StratifiedGroupKFold(4)).fit(X, y, groups=groups)
+    by_list = CovMetricCV(random_state=0, phi="log", cv=splits).fit(X, y)
+    np.testing.assert_array_equal(
+        by_splitter.cv_results_["split3_test_score"], by_list.cv_results_["split3_test_score"]
+    )
     search = CovMetricCV(random_state=0, phi="log").fit(X, y, groups=[f"object {g}" for g in groups])
     assert search.best_score_ > 0.4
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         CovMetricCV().fit(X, y, groups=groups[:-1])
 
 
-def test_groups_remove_the_leak():
-    """Each object's views are all alike: neighbours find them unless groups keep them together."""
+def test_groups_prevent_optimistic_scores():
+    """The views of an object are nearly equal, so its neighbours are its own views unless groups stay together."""
     rng = np.random.default_rng(0)
     objects = rng.standard_normal((30, 4, 20))
     A = np.repeat(objects, 4, axis=0) + 0.01 * rng.standard_normal((120, 4, 20))
@@ -97,26 +96,15 @@ def test_groups_remove_the_leak():
     assert loo.fit(X, y, groups=groups).best_score_ < 0.9
 
 
-def test_leave_one_out_is_that_of_the_literal_twin():
-    rng = np.random.default_rng(0)
-    vectors, codes, groups = rng.standard_normal((40, 5)), rng.integers(3, size=40), rng.integers(12, size=40)
-    for k in (1, 3, 37, 60):
-        np.testing.assert_array_equal(
-            leave_one_out(vectors, codes, groups, k, 3), naive.leave_one_out(vectors, codes, groups, k, 3)
-        )
-    own = np.array([0, 0, 0, 1, 1])
-    np.testing.assert_array_equal(leave_one_out(vectors[:5], own, own, 5, 2), [1, 1, 1, 0, 0])
-
-
-def test_class_means_can_be_what_is_scored(data):
+def test_class_means_can_be_scored(data):
     X, y = data
     search = CovMetricCV(random_state=0, phi="log", rule="mean").fit(X, y)
     assert search.best_score_ > 0.5
-    with pytest.raises(ValueError, match="cv='loo' goes with rule='neighbors'"):
+    with pytest.raises(ValueError, match="cv='loo' needs rule='neighbors', got rule='mean'"):
         CovMetricCV(cv="loo", rule="mean").fit(X, y)
 
 
-def test_few_examples_of_a_class():
+def test_class_with_fewer_examples_than_folds_is_accepted():
     X, y = classes_of_matrices(30)
     y = y.copy()
     y[:2] = 7
@@ -139,20 +127,20 @@ def test_few_examples_of_a_class():
         ({"pairs": RandomPairs(5, balance=3)}, "balance must be None or a number"),
         ({"order": "q"}, "order must be one of"),
         ({"tol": -1.0}, "tol must be a number >= 0"),
-        ({"prior": np.eye(3)}, "prior must have shape"),
+        ({"prior": np.eye(3)}, "prior must have the shape of W"),
         ({"lambdas": [0.0]}, "lam must be a positive number"),
         ({"phi": ["log", "tan"]}, "phi must be one of"),
     ],
 )
-def test_bad_settings(data, settings, message):
+def test_invalid_parameters_raise_value_error(data, settings, message):
     with pytest.raises(ValueError, match=message):
         CovMetricCV(**settings).fit(*data)
 
 
-def test_a_candidate_that_fails_is_left_out(data):
+def test_candidate_that_fails_is_left_out(data):
     X, y = data
     X = X.copy()
-    X[3] = np.outer(X[3, 0], X[3, 0])  # no log, no Cholesky factor
+    X[3] = np.outer(X[3, 0], X[3, 0])  # without a logarithm and a Cholesky factor
     with pytest.warns(UserWarning, match="some candidates failed and were left out: phi 'log'"):
         search = CovMetricCV(random_state=0).fit(X, y)
     assert search.best_params_["phi"] == "sqrt"
@@ -163,8 +151,8 @@ def test_a_candidate_that_fails_is_left_out(data):
 
 
 @pytest.mark.parametrize("within", [False, True])
-def test_ctrl_c_leaves_the_best_of_what_was_scored(data, monkeypatch, within):
-    """Between solves, where it raises at once, and within one, which then returns its best, INTERRUPTED."""
+def test_ctrl_c_keeps_the_best_candidate_so_far(data, monkeypatch, within):
+    """Ctrl-C between solves raises at once; within a solve, the solve returns its best point as INTERRUPTED."""
     X, y = data
     real, calls = scoring.fit_path, []
 
@@ -189,10 +177,10 @@ def test_ctrl_c_leaves_the_best_of_what_was_scored(data, monkeypatch, within):
 
 
 @pytest.mark.parametrize("after", [1, 3, 5])
-def test_a_worker_that_dies_leaves_the_best_of_what_was_scored(data, monkeypatch, after):
-    """All candidates are compared on the same folds, wherever the search was cut."""
+def test_killed_worker_keeps_the_best_candidate_so_far(data, monkeypatch, after):
+    """All candidates are compared on the same folds."""
     X, y = data
-    real, calls = cov_metric_cv.score_candidates, []
+    real, calls = search_module.score_candidates, []
 
     def dying(*arguments):
         calls.append(1)
@@ -201,26 +189,17 @@ def test_a_worker_that_dies_leaves_the_best_of_what_was_scored(data, monkeypatch
         return real(*arguments)
 
     whole = CovMetricCV(random_state=0, phi=["id", "log"]).fit(X, y).cv_results_
-    monkeypatch.setattr(cov_metric_cv, "score_candidates", dying)
+    monkeypatch.setattr(search_module, "score_candidates", dying)
     with pytest.warns(UserWarning, match=r"cut short \(TerminatedWorkerError: a worker process was killed"):
         search = CovMetricCV(random_state=0, phi=["id", "log"]).fit(X, y)
     folds = max(after // 2, 1)
     expected = np.mean([whole[f"split{f}_test_score"] for f in range(folds)], axis=0)
     if after == 1:
-        expected[5:] = -1.0  # of the second Phi nothing is known
+        expected[5:] = -1.0  # the second Phi was not scored
     assert search.best_score_ == expected.max()
 
 
-def test_a_worker_that_dies_at_once(data, monkeypatch):
-    def dying(*_):
-        raise TerminatedWorkerError("a worker process was killed")
-
-    monkeypatch.setattr(cov_metric_cv, "score_candidates", dying)
-    with pytest.raises(TerminatedWorkerError):
-        CovMetricCV(random_state=0, phi="log").fit(*data)
-
-
-def test_mistakes_of_an_embedding_are_not_hidden(data):
+def test_programming_errors_of_an_embedding_are_raised(data):
     class Broken(Log):
         def _transform(self, X, eps):
             raise RuntimeError("my bug")
@@ -229,7 +208,7 @@ def test_mistakes_of_an_embedding_are_not_hidden(data):
         CovMetricCV(phi=["log", Broken()]).fit(*data)
 
 
-def test_indices_in_messages_are_into_the_whole(data):
+def test_messages_have_indices_into_the_whole_array(data):
     X, y = data
     X = X.copy()
     X[77, 1, 1] = np.nan
@@ -237,9 +216,9 @@ def test_indices_in_messages_are_into_the_whole(data):
         CovMetricCV().fit(X, y)
 
 
-def test_unfair_folds(data):
+def test_folds_that_cannot_be_learned_from_raise_value_error(data):
     X, y = data
-    with pytest.raises(ValueError, match="training part of split 0 has one class only"):
+    with pytest.raises(ValueError, match="training part of split 0 has only one class"):
         CovMetricCV().fit(X, y, groups=y)
     three = np.where(np.arange(90) < 6, 2, y)
     groups = np.where(three == 2, 99, np.arange(90) // 6)
@@ -249,11 +228,11 @@ def test_unfair_folds(data):
         CovMetricCV(cv=[]).fit(X, y)
     with pytest.raises(ValueError, match="groups has only one group"):
         CovMetricCV().fit(X, y, groups=np.zeros(90))
-    with pytest.raises(ValueError, match="test part of split 0 is empty, or has indices beyond"):
+    with pytest.raises(ValueError, match=r"test part of split 0 has the index 99: it must be in 0\.\.89"):
         CovMetricCV(cv=[(np.arange(60), [99])]).fit(X, y)
 
 
-def test_objects_as_candidates(data):
+def test_objects_are_accepted_as_candidates(data):
     X, y = data
     pairs = [NeighborPairs(3), RandomPairs(20)]
     search = CovMetricCV(random_state=0, phi="log", pairs=pairs, lambdas=1e-2, cv=KFold(2)).fit(X, y)
@@ -263,7 +242,7 @@ def test_objects_as_candidates(data):
 
 @pytest.mark.parametrize("cv", [3, "loo"])
 @pytest.mark.parametrize("vectors", [False, True])
-def test_distances_that_overflow(cv, vectors):
+def test_overflowing_distances_raise_value_error(cv, vectors):
     rng = np.random.default_rng(0)
     A = rng.standard_normal((60, 3, 5))
     X = 1e155 * (A[:, :, 0] if vectors else A @ np.swapaxes(A, 1, 2))
@@ -272,7 +251,7 @@ def test_distances_that_overflow(cv, vectors):
 
 
 def test_vectors_that_tie_are_scored_as_the_classifier_does():
-    """Of whole numbers: many neighbours are at the same distance, and the first of them counts."""
+    """Whole numbers give many neighbours at the same distance, of which the first counts."""
     rng = np.random.default_rng(0)
     X = rng.integers(0, 4, (300, 5)).astype(float)
     y = (X.sum(axis=1) + rng.integers(0, 4, 300) > 9).astype(int)
@@ -283,7 +262,7 @@ def test_vectors_that_tie_are_scored_as_the_classifier_does():
 
 
 @pytest.mark.parametrize("scale", [1e-170, 1e170])
-def test_units_do_not_matter_to_fixed_metrics(scale):
+def test_scores_of_fixed_metrics_do_not_depend_on_the_unit(scale):
     X, y = classes_of_matrices()
     plain, scaled = (CovMetricCV("id", lambdas=[np.inf], random_state=0).fit(s * X, y) for s in (1.0, scale))
     assert scaled.best_score_ == plain.best_score_

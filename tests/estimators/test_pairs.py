@@ -1,7 +1,7 @@
-"""CovMetricPairs: metric-learn's own checks of pair learners, written out, on vectors and on matrices.
+"""CovMetricPairs, on vectors and on matrices.
 
-After metric-learn 0.7: test/test_pairs_classifiers.py, test_mahalanobis_mixin.py, test_sklearn_compat.py and
-test_base_metric.py. What each asks for is stated here in our own code.
+The first part checks the requirements of metric-learn 0.7 on pair learners, in our own code (test_pairs_classifiers.py,
+test_mahalanobis_mixin.py, test_sklearn_compat.py and test_base_metric.py there).
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from sklearn.metrics import accuracy_score, f1_score, roc_auc_score
 from sklearn.model_selection import KFold, cross_val_score
 
 from covmetric import CovMetric, CovMetricPairs, MetricProblem, Status, solve
-from covmetric.learning.threshold import best_threshold
 from tests import naive
 from tests.data import classes_of_matrices, fitted_problem
 
@@ -41,7 +40,7 @@ def fitted(data):
     return CovMetricPairs(random_state=0).fit(*data)
 
 
-def test_fit_returns_self_and_parameters_stay(data):
+def test_fit_returns_self_and_keeps_the_parameters(data):
     learner = CovMetricPairs(random_state=0)
     before = learner.get_params()
     assert learner.fit(*data) is learner
@@ -49,11 +48,11 @@ def test_fit_returns_self_and_parameters_stay(data):
     assert learner.status_ is Status.SOLVED
 
 
-def test_predict_gives_plus_or_minus_one(fitted, data):
+def test_predictions_are_plus_or_minus_one(fitted, data):
     assert set(np.unique(fitted.predict(data[0]))) <= {-1, 1}
 
 
-def test_predict_is_monotonous_in_the_distance(fitted, data):
+def test_predictions_are_monotonic_in_the_distance(fitted, data):
     distances, guesses = fitted.pair_distance(data[0]), fitted.predict(data[0])
     assert distances[guesses == 1].max() <= fitted.threshold_ < distances[guesses == -1].min()
     everything = fitted.set_threshold(distances.max() + 1.0).predict(data[0])
@@ -61,7 +60,7 @@ def test_predict_is_monotonous_in_the_distance(fitted, data):
     assert (fitted.set_threshold(distances.min() / 2).predict(data[0]) == -1).all()
 
 
-def test_scores_are_minus_distances(fitted, data):
+def test_scores_are_negative_distances(fitted, data):
     distances = fitted.pair_distance(data[0])
     assert np.isfinite(distances).all()
     np.testing.assert_array_equal(fitted.pair_score(data[0]), -distances)
@@ -69,7 +68,7 @@ def test_scores_are_minus_distances(fitted, data):
     assert fitted.score(*data) == pytest.approx(roc_auc_score(data[1], -distances))
 
 
-def test_pair_distance_is_that_of_the_metric(fitted, data):
+def test_pair_distance_is_the_distance_of_the_metric(fitted, data):
     pairs = data[0]
     metric = fitted.get_metric()
     expected = [metric(a, b) for a, b in pairs]
@@ -81,7 +80,7 @@ def test_pair_distance_is_that_of_the_metric(fitted, data):
     np.testing.assert_allclose(np.linalg.norm(mapped[:, 0] - mapped[:, 1], axis=1), expected, rtol=1e-7)
 
 
-def test_components_and_matrix(fitted):
+def test_components_are_a_root_of_the_matrix(fitted):
     L, M = fitted.components_, fitted.get_mahalanobis_matrix()
     np.testing.assert_allclose(L.T @ L, M, rtol=1e-9, atol=1e-12)
     assert np.linalg.eigvalsh(M)[0] > 0.0
@@ -89,7 +88,7 @@ def test_components_and_matrix(fitted):
     assert fitted.get_mahalanobis_matrix().any()
 
 
-def test_not_fitted(data):
+def test_methods_raise_not_fitted_error_before_fit(data):
     learner = CovMetricPairs()
     for name in ("predict", "pair_distance", "pair_score", "decision_function", "transform"):
         with pytest.raises(NotFittedError):
@@ -101,7 +100,7 @@ def test_not_fitted(data):
         learner.calibrate_threshold(*data)
 
 
-def test_threshold_is_calibrated_by_fit(fitted, data):
+def test_fit_calibrates_the_threshold(fitted, data):
     threshold = fitted.threshold_
     assert fitted.calibrate_threshold(*data) is fitted
     assert fitted.threshold_ == threshold
@@ -109,7 +108,7 @@ def test_threshold_is_calibrated_by_fit(fitted, data):
     assert expected.threshold_ == fitted.calibrate_threshold(*data, strategy="f_beta", beta=0.5).threshold_
 
 
-def test_setting_a_threshold(fitted, data):
+def test_threshold_can_be_set(fitted, data):
     assert fitted.set_threshold(0.5) is fitted
     assert fitted.threshold_ == 0.5
     for wrong in ("0.5", None, [1.0], np.nan, True):
@@ -129,35 +128,14 @@ def test_setting_a_threshold(fitted, data):
         ({"strategy": "f_beta", "beta": "a"}, "strategy 'f_beta' needs a beta >= 0, got 'a'"),
     ],
 )
-def test_bad_calibration(fitted, data, settings, message):
+def test_invalid_calibration_raises_value_error(fitted, data, settings, message):
     with pytest.raises(ValueError, match=message):
         fitted.calibrate_threshold(*data, **settings)
     with pytest.raises(ValueError, match=message):
         CovMetricPairs().fit(*data, calibration_params=settings)
 
 
-MERITS = {
-    "accuracy": lambda tp, fp, p, n: (tp + n - fp) / (p + n),
-    "f_beta": lambda tp, fp, p, n: 1.25 * tp / (0.25 * p + tp + fp) if tp else 0.0,  # noqa: ARG005
-    "max_tpr": lambda tp, fp, p, n: tp / p if 1 - fp / n >= 0.7 else -1.0,
-    "max_tnr": lambda tp, fp, p, n: 1 - fp / n if tp / p >= 0.7 else -1.0,
-}
-
-
-@pytest.mark.parametrize("strategy", MERITS)
-@pytest.mark.parametrize("ties", [False, True])
-def test_calibration_is_optimal(strategy, ties):
-    for seed in range(10):
-        rng = np.random.default_rng(seed)
-        distances = rng.integers(1, 6, 30).astype(float) if ties else rng.random(30)
-        similar = rng.choice([-1.0, 1.0], 30)
-        threshold = best_threshold(distances, similar, strategy, 0.7, 0.5)
-        near = distances <= threshold
-        counts = (near & (similar > 0)).sum(), (near & (similar < 0)).sum(), (similar > 0).sum(), (similar < 0).sum()
-        assert MERITS[strategy](*counts) == pytest.approx(naive.calibrated(distances, similar, MERITS[strategy]))
-
-
-def test_calibration_against_scikit_learns_scores(fitted, data):
+def test_calibration_is_optimal_by_scikit_learn_scores(fitted, data):
     pairs, y = data
     distances = fitted.pair_distance(pairs)
     cuts = np.concatenate([[0.0], np.sort(distances)])
@@ -167,19 +145,12 @@ def test_calibration_against_scikit_learns_scores(fitted, data):
     assert f1_score(y, fitted.calibrate_threshold(pairs, y, "f_beta").predict(pairs)) == pytest.approx(best)
 
 
-def test_extreme_labels(fitted, data):
-    """All similar, or all dissimilar: the threshold is above, or below, all distances."""
-    pairs = data[0]
-    assert (fitted.calibrate_threshold(pairs, np.ones(len(pairs))).predict(pairs) == 1).all()
-    assert (fitted.calibrate_threshold(pairs, -np.ones(len(pairs))).predict(pairs) == -1).all()
-
-
 @pytest.mark.parametrize("kind", ["vectors", "matrices"])
-def test_indices_with_a_preprocessor(kind):
+def test_preprocessor_gives_the_examples_of_indices(kind):
     X, index, y = labelled_pairs(kind)
     direct = CovMetricPairs("id" if kind == "matrices" else "auto", random_state=0).fit(X[index], y)
     by_array = clone(direct).set_params(preprocessor=X).fit(index, y)
-    by_function = clone(direct).set_params(preprocessor=lambda known: X[known]).fit(index, y)
+    by_function = clone(direct).set_params(preprocessor=lambda indices: X[indices]).fit(index, y)
     for learner in (by_array, by_function):
         np.testing.assert_allclose(learner.get_mahalanobis_matrix(), direct.get_mahalanobis_matrix(), rtol=1e-5)
         np.testing.assert_allclose(learner.pair_distance(index), direct.pair_distance(X[index]), rtol=1e-5)
@@ -192,16 +163,16 @@ def test_indices_with_a_preprocessor(kind):
         CovMetricPairs().fit(index, y)
 
 
-def test_a_preprocessor_that_does_not_do_as_it_is_told():
+def test_invalid_result_of_a_preprocessor_raises_value_error():
     X, index, y = labelled_pairs("vectors")
-    for wrong in (lambda _: X, lambda _: None, lambda known: X[known[:1]]):
+    for wrong in (lambda _: X, lambda _: None, lambda indices: X[indices[:1]]):
         with pytest.raises(ValueError, match=r"preprocessor must return one example for each of the .* indices"):
             CovMetricPairs(preprocessor=wrong).fit(index, y)
     with pytest.raises(ValueError, match="pairs is empty"):
         CovMetricPairs(preprocessor=X).fit(np.empty((0, 2), dtype=int), [])
 
 
-def test_lists_and_other_arrays(data):
+def test_input_types_give_the_same_result(data):
     pairs, y = data
     expected = CovMetricPairs(random_state=0).fit(pairs, y)
     for given in (pairs.tolist(), np.asfortranarray(pairs), tuple(pairs)):
@@ -214,7 +185,7 @@ def test_lists_and_other_arrays(data):
     )
 
 
-def test_clone_pickle_and_cross_validation(fitted, data):
+def test_clone_pickle_and_cross_validation_work(fitted, data):
     pairs, y = data
     again = pickle.loads(pickle.dumps(fitted))
     np.testing.assert_array_equal(again.predict(pairs), fitted.predict(pairs))
@@ -224,8 +195,8 @@ def test_clone_pickle_and_cross_validation(fitted, data):
         assert np.isfinite(scores).all()
 
 
-def test_a_toy_that_is_known():
-    """Similar pairs differ in the second coordinate, dissimilar ones in the first."""
+def test_informative_coordinate_gets_the_larger_weight():
+    """Similar pairs differ in the second coordinate, dissimilar pairs in the first."""
     pairs = np.array([[[0.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [1.0, 1.0]], [[0.0, 0.0], [1.0, 0.0]], [[0, 1], [1, 1.0]]])
     y = [1, 1, -1, -1]
     learner = CovMetricPairs(lam=1e-3, random_state=0).fit(pairs, y)
@@ -235,8 +206,8 @@ def test_a_toy_that_is_known():
     assert W[0, 0] > 5.0 * W[1, 1]
 
 
-def test_it_solves_the_stated_problem(data):
-    """The same W as from MetricProblem, set up by hand, with weights of the pairs."""
+def test_result_is_the_solution_of_the_stated_problem(data):
+    """MetricProblem with the differences, bounds and weights of the pairs gives the same W."""
     pairs, y = data
     weights = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
     learner = CovMetricPairs(lam=1e-2, tol=1e-9, random_state=0).fit(pairs, y, pair_weights=weights)
@@ -252,7 +223,7 @@ def test_it_solves_the_stated_problem(data):
     assert not np.allclose(equal.get_mahalanobis_matrix(), W, rtol=1e-2)
 
 
-def test_infinite_lambda(data):
+def test_infinite_lambda_returns_the_prior(data):
     learner = CovMetricPairs(lam=np.inf).fit(*data)
     np.testing.assert_array_equal(learner.get_mahalanobis_matrix(), np.eye(4))
     assert (learner.n_iter_, learner.duality_gap_, learner.result_, learner.scale_) == (0, 0.0, None, 1.0)
@@ -262,12 +233,12 @@ def test_equal_dissimilar_examples_are_left_out(data):
     pairs, y = data
     pairs = np.concatenate([pairs, pairs[:1]])
     pairs[-1, 1] = pairs[-1, 0]
-    with pytest.warns(UserWarning, match=r"1 of .* pairs were left out: .* the two of pairs\[\d+\]"):
+    with pytest.warns(UserWarning, match=r"1 of .* pairs were left out: .* the two examples of pairs\[\d+\]"):
         CovMetricPairs(random_state=0).fit(pairs, np.append(y, -1))
 
 
 @pytest.mark.parametrize(
-    ("mess", "message"),
+    ("change", "message"),
     [
         (lambda p, y: (p, y[:-1]), "y must have one entry per pair"),
         (lambda p, y: (p, np.where(y > 0, 1, 0)), r"y\[\d+\] is 0.0: every entry must be \+1 .near. or -1 .far."),
@@ -278,18 +249,18 @@ def test_equal_dissimilar_examples_are_left_out(data):
         (lambda p, y: (p, y, np.ones(3)), "pair_weights must be a scalar or have one entry per pair"),
     ],
 )
-def test_bad_input(data, mess, message):
+def test_invalid_pairs_raise_value_error(data, change, message):
     with pytest.raises(ValueError, match=message):
-        CovMetricPairs().fit(*mess(*data))
+        CovMetricPairs().fit(*change(*data))
 
 
-def test_wrong_size_later(fitted, data):
+def test_pairs_of_another_size_raise_value_error(fitted, data):
     wrong = data[0][:, :, :3] if data[0].ndim == 3 else data[0][:, :, :3, :3]
     with pytest.raises(ValueError, match="but the embedding was fitted on"):
         fitted.pair_distance(wrong)
 
 
-def test_it_agrees_with_cov_metric_on_the_same_pairs():
+def test_result_is_that_of_cov_metric_on_the_same_pairs():
     X, y = classes_of_matrices(60)
     learner = CovMetric("log", random_state=0, tol=1e-9)
     fitted, _ = fitted_problem(learner, X, y)

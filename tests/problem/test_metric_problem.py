@@ -1,67 +1,15 @@
-"""MetricProblem: the objective and its dual against the literal formulas, and bad input case by case."""
+"""MetricProblem: its arrays, its certificates, and the problems derived from it."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from covmetric import MetricProblem
+from covmetric import Certificate, MetricProblem
+from covmetric.problem import CertifiedPoint
 from tests import naive
-from tests.problems import random_problem
-
-
-def feasible_multipliers(problem, seed=0):
-    """Random multipliers well inside the dual domain."""
-    rng = np.random.default_rng(seed)
-    alpha = rng.uniform(0, 0.3, problem.n_pairs) * problem.weights / problem.bounds
-    alpha *= rng.random(problem.n_pairs) < 0.7
-    A = naive.matrices(problem)
-    smallest = np.linalg.eigvalsh(np.einsum("k,kij->ij", problem.similar * alpha, A))[0]
-    return alpha / max(1.0, -2.0 * smallest)
-
-
-def random_metric(n, seed=0):
-    A = np.random.default_rng(seed).standard_normal((n, n))
-    return A @ A.T / n + 0.1 * np.eye(n)
-
-
-@pytest.mark.parametrize("seed", range(18))
-def test_objectives_match_the_formulas(seed):
-    problem = random_problem(seed)
-    W, alpha = random_metric(problem.n, seed), feasible_multipliers(problem, seed)
-    assert problem.primal(W) == pytest.approx(naive.primal(problem, W), rel=1e-11)
-    assert problem.dual(alpha) == pytest.approx(naive.dual(problem, alpha), rel=1e-10, abs=1e-12)
-    np.testing.assert_allclose(problem.metric(alpha), naive.metric(problem, alpha), rtol=1e-9, atol=1e-12)
-
-
-@pytest.mark.parametrize("seed", range(18))
-def test_slacks_are_the_best_for_the_metric(seed):
-    """Any other feasible slack costs more: the reduced primal is the primal with these."""
-    problem = random_problem(seed)
-    W = random_metric(problem.n, seed)
-    s = np.einsum("kij,ij->k", naive.matrices(problem), W) / problem.bounds
-    xi = problem.slacks(W)
-    assert (problem.similar * s <= problem.similar * xi * (1 + 1e-12) + 1e-12).all()
-    feasible = np.where(problem.similar > 0, np.maximum(s, 1.0), np.minimum(s, 1.0))
-    np.testing.assert_allclose(xi, feasible, rtol=1e-12)
-
-
-@given(seed=st.integers(0, 62), scale=st.floats(1e-3, 1e3))
-def test_weak_duality(seed, scale):
-    problem = random_problem(seed)
-    W = scale * random_metric(problem.n, seed)
-    certificate = problem.certify(W, feasible_multipliers(problem, seed))
-    assert certificate.gap >= -certificate.rounding
-
-
-def test_chunks_do_not_change_the_sums(monkeypatch):
-    problem = random_problem(8)
-    W, alpha = random_metric(problem.n), feasible_multipliers(problem)
-    whole = problem.primal(W), problem.dual(alpha)
-    monkeypatch.setattr("covmetric.problem.sums.CHUNK_BYTES", 1)
-    assert (problem.primal(W), problem.dual(alpha)) == pytest.approx(whole, rel=1e-13)
+from tests.problem.points import feasible_multipliers, random_metric
+from tests.problems import problem_seeds, random_problem
 
 
 def test_from_differences_is_the_same_problem():
@@ -72,26 +20,11 @@ def test_from_differences_is_the_same_problem():
     W, alpha = random_metric(problem.n), feasible_multipliers(problem)
     assert other.primal(W) == pytest.approx(problem.primal(W), rel=1e-13)
     assert other.dual(alpha) == pytest.approx(problem.dual(alpha), rel=1e-12)
+    np.testing.assert_array_equal(other.embedded[:-1], F)
+    np.testing.assert_array_equal(other.embedded[-1], np.zeros((problem.n, problem.m)))
 
 
-def test_memory_does_not_hold_K_matrices():
-    """10^5 pairs of 20 x 20 matrices would be 320 MB as differences."""
-    import tracemalloc
-
-    rng = np.random.default_rng(0)
-    embedded = rng.standard_normal((200, 20, 20))
-    pairs = rng.integers(200, size=(100_000, 2))
-    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
-    similar = rng.choice([-1, 1], len(pairs))
-    tracemalloc.start()
-    problem = MetricProblem(embedded, pairs, similar, 400.0, 1e-3)
-    problem.certify(np.eye(20))
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert peak < 40e6
-
-
-def test_scalars_lists_and_read_only_arrays():
+def test_scalars_lists_and_read_only_arrays_are_accepted():
     embedded = np.arange(12.0).reshape(3, 2, 2) ** 1.5
     embedded.flags.writeable = False
     a = MetricProblem(embedded, [[0, 1], [1, 2]], [1, -1], 2.0, 3)
@@ -101,7 +34,7 @@ def test_scalars_lists_and_read_only_arrays():
     assert c.embedded.dtype == np.float64
 
 
-def test_arrays_of_the_user_stay_as_they_are_and_the_problem_cannot_be_written():
+def test_arrays_are_copied_and_read_only():
     embedded, pairs = np.random.default_rng(0).standard_normal((3, 2, 2)), np.array([[0, 1]])
     similar, bounds, weights = np.ones(1), np.ones(1), np.ones(1)
     problem = MetricProblem(embedded, pairs, similar, bounds, weights)
@@ -120,104 +53,140 @@ def test_repr_counts_the_pairs():
     assert repr(random_problem(0)).startswith("MetricProblem(n=4, m=1, pairs=32 (")
 
 
-GOOD = {
-    "embedded": np.random.default_rng(0).standard_normal((4, 3, 2)),
-    "pairs": np.array([[0, 1], [1, 2], [2, 3]]),
-    "similar": np.array([1, -1, 1]),
-    "bounds": 1.0,
-    "weights": 1.0,
-}
-NAN = GOOD["embedded"].copy()
-NAN[2, 1, 0] = np.nan
-TWINS = GOOD["embedded"].copy()
-TWINS[2] = TWINS[1]
+def test_properties_give_the_sizes():
+    problem = MetricProblem(np.arange(24.0).reshape(4, 3, 2) ** 1.5, [[0, 1], [2, 3]], [1, -1], 2.0, 3.0)
+    assert (problem.n, problem.m, problem.n_pairs) == (3, 2, 2)
+    assert problem.embedded.shape == (4, 3, 2)
+    i, j = problem.pairs.T
+    np.testing.assert_allclose(problem.squared_norms, ((problem.embedded[i] - problem.embedded[j]) ** 2).sum((1, 2)))
+
+
+@pytest.mark.parametrize("seed", problem_seeds(18))
+def test_certificate_matches_the_formulas(seed):
+    """The largest violation, too: y (s - xi), with a metric and multipliers that do not belong together."""
+    problem = random_problem(seed)
+    W, alpha = random_metric(problem.n, seed), feasible_multipliers(problem, seed)
+    point = problem.certified(W, alpha, tol=0.5)
+    assert isinstance(point, CertifiedPoint) and isinstance(point.certificate, Certificate)
+    got = point.certificate
+    np.testing.assert_array_equal(point.W, W)
+    assert got.primal == pytest.approx(naive.primal(problem, W), rel=1e-10)
+    assert got.dual == pytest.approx(naive.dual(problem, point.multipliers), rel=1e-9, abs=1e-10)
+    assert got.max_violation == pytest.approx(naive.max_violation(problem, W, point.multipliers), rel=1e-6, abs=1e-9)
+    assert got.gap == got.primal - got.dual
+    assert got.tol == 0.5
+    assert not point.derived
+    np.testing.assert_allclose(point.ratios * problem.bounds, problem.squared_distances(W))
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"embedded": NAN}, r"embedded\[2, 1, 0\] is nan"),
-        ({"embedded": np.where(np.isnan(NAN), np.inf, NAN)}, r"embedded\[2, 1, 0\] is inf"),
-        ({"embedded": np.ones((4, 3))}, r"embedded must have shape \(l, n, m\).*got \(4, 3\)"),
-        ({"embedded": np.ones((4, 0, 2))}, r"embedded must have shape \(l, n, m\) with n, m >= 1"),
-        ({"embedded": "text"}, r"embedded must be an array of numbers"),
-        ({"embedded": [[[1.0]], [[1.0, 2.0]]]}, r"embedded must be an array of numbers, all of one shape"),
-        ({"embedded": GOOD["embedded"] * 1j}, r"embedded must be real, got complex128"),
-        ({"embedded": GOOD["embedded"] * 1e200}, r"pair 0 \(0, 1\) is too far from its bound.*rescale"),
-        ({"pairs": np.array([[0, 1], [1, 4], [2, 3]])}, r"pairs\[1, 1\] is 4: it must be in 0..3"),
-        ({"pairs": np.array([[0, 1], [1, 2], [-1, 3]])}, r"pairs\[2, 0\] is -1: it must be in 0..3"),
-        ({"pairs": np.array([[0.0, 1.0]])}, r"pairs must be integers.*float64"),
-        ({"pairs": np.array([0, 1])}, r"pairs must have shape \(K, 2\), got \(2,\)"),
-        ({"pairs": np.zeros((0, 2), int)}, r"pairs is empty"),
-        ({"pairs": []}, r"pairs is empty"),
-        ({"similar": [1, -1]}, r"similar must have one entry per pair, shape \(3,\); got \(2,\)"),
-        ({"similar": [1, 0, 1]}, r"similar\[1\] is 0.0: every entry must be \+1 \(near\) or -1 \(far\)"),
-        ({"similar": [1, 2, 1]}, r"similar\[1\] is 2.0"),
-        ({"similar": [1, np.nan, 1]}, r"similar\[1\] is nan"),
-        ({"bounds": 0.0}, r"bounds must be positive, got 0.0"),
-        ({"bounds": [1.0, -2.0, 1.0]}, r"bounds\[1\] is -2.0: every entry must be positive"),
-        ({"bounds": [1.0, 1.0]}, r"bounds must be a scalar or have one entry per pair, shape \(3,\); got \(2,\)"),
-        ({"bounds": np.nan}, r"bounds is nan"),
-        ({"bounds": None}, r"bounds must be an array of numbers, got None"),
-        ({"bounds": "1"}, r"bounds must be an array of numbers, got <U1"),
-        ({"bounds": True}, r"bounds must be an array of numbers, got bool"),
-        ({"bounds": np.datetime64("2020-01-01")}, r"bounds must be an array of numbers, got datetime64"),
-        ({"bounds": np.ma.masked_array([1.0, 2.0, 3.0], [0, 1, 0])}, r"bounds has masked entries"),
-        ({"bounds": 1e-200, "slack": "l2"}, r"pair 0 \(0, 1\) is too far from its bound.*bounds\[0\] = 1e-200"),
-        ({"weights": -1}, r"weights must be positive, got -1.0"),
-        ({"weights": [1.0, np.inf, 1.0]}, r"weights\[1\] is inf"),
-        ({"slack": "kl"}, r"slack must be one of 'is', 'l2', 're'"),
-        ({"embedded": TWINS}, r"pair 1 \(1, 2\) is dissimilar, but its examples are equal \(F = 0\).*'l2' or 're'"),
-    ],
+    ("similar", "W", "expected"),
+    [(1, 3.0, 2.0), (1, 1.0, 0.0), (1, 0.25, 0.0), (-1, 3.0, 0.0), (-1, 1.0, 0.0), (-1, 0.25, 0.75)],
 )
-def test_bad_input(changes, message):
-    with pytest.raises(ValueError, match=message):
-        MetricProblem(**{**GOOD, **changes})
+def test_max_violation_is_the_distance_on_the_wrong_side(similar, W, expected):
+    """One pair with squared distance W and bound 1; with a multiplier of zero its slack is 1."""
+    problem = MetricProblem.from_differences([[[1.0]]], [similar], 1.0, 1.0, "l2")
+    assert problem.certify([[W]], [0.0]).max_violation == pytest.approx(expected)
 
 
-def test_bad_differences():
-    with pytest.raises(ValueError, match=r"F must have shape \(K, n, m\)"):
-        MetricProblem.from_differences(np.zeros((0, 2, 2)), [], 1.0, 1.0)
-    with pytest.raises(ValueError, match=r"F\[0, 0, 0\] is nan"):
-        MetricProblem.from_differences([[[np.nan]]], [1], 1.0, 1.0)
+def test_max_violation_is_the_largest_of_all_pairs():
+    problem = MetricProblem.from_differences(np.array([[[1.0]], [[2.0]], [[1.5]]]), [1, 1, -1], 1.0, 1.0, "l2")
+    assert problem.certify([[1.0]], np.zeros(3)).max_violation == pytest.approx(3.0)
 
 
-@pytest.mark.parametrize(
-    ("W", "message"),
-    [
-        (np.eye(2), r"W must have shape \(3, 3\), got \(2, 2\)"),
-        (np.diag([1.0, 1.0, -1.0]), r"W must be positive definite; its smallest eigenvalue is -1"),
-        (np.array([[1.0, 0.5, 0], [0, 1, 0], [0, 0, 1]]), r"W is not symmetric"),
-        (np.full((3, 3), np.nan), r"W\[0, 0\] is nan"),
-    ],
-)
-def test_bad_metric(W, message):
-    with pytest.raises(ValueError, match=message):
-        MetricProblem(**GOOD).certify(W)
+def test_max_violation_uses_the_slack_of_the_multiplier():
+    """The squared distance is 4; a multiplier of 0.4 raises the slack from 1 to 1.4."""
+    problem = MetricProblem.from_differences([[[2.0]]], [1], 1.0, 1.0, "l2")
+    point = problem.certified([[1.0]], [0.4])
+    np.testing.assert_array_equal(point.multipliers, [0.4])
+    assert point.certificate.max_violation == pytest.approx(4.0 - 1.4)
 
 
-def test_primal_of_a_singular_metric_is_infinite():
-    assert MetricProblem(**GOOD).primal(np.diag([1.0, 1.0, 0.0])) == np.inf
+@pytest.mark.parametrize("seed", problem_seeds(9))
+def test_missing_arguments_are_derived(seed):
+    problem = random_problem(seed)
+    alpha = feasible_multipliers(problem, seed)
+    derived = problem.certified(None, alpha)
+    assert derived.derived
+    np.testing.assert_allclose(derived.W, naive.metric(problem, derived.multipliers), rtol=1e-9, atol=1e-12)
+    W = random_metric(problem.n, seed)
+    from_W = problem.certified(W)
+    both = problem.certified(W, problem._primal.multipliers(from_W.ratios))
+    np.testing.assert_array_equal(from_W.multipliers, both.multipliers)
+    assert from_W.certificate == both.certificate
 
 
-def test_bad_multipliers():
-    problem = MetricProblem(**GOOD)
-    with pytest.raises(ValueError, match=r"multipliers must have one entry per pair, shape \(3,\); got \(2,\)"):
-        problem.dual(np.zeros(2))
-    with pytest.raises(ValueError, match=r"multipliers\[1\] is nan"):
-        problem.certify(None, [0, np.nan, 0])
-    with pytest.raises(ValueError, match="W and multipliers are both None"):
-        problem.certify()
+def test_a_derived_metric_that_cannot_be_stored_is_replaced_by_the_identity():
+    problem = MetricProblem.from_differences([[[1.0], [0.7], [0.3]]], [1], 1e-16, 1e6, "l2")
+    point = problem.certified(None, [1e16])
+    assert np.isfinite(point.certificate.gap)
+    if not point.derived:
+        np.testing.assert_array_equal(point.W, np.eye(3))
 
 
-@pytest.mark.parametrize(
-    "alpha",
-    [[-1.0, 0.0, 0.0], [0.0, 1e9, 0.0], [2.0, 0.0, 0.0]],
-    ids=["negative", "I + S not positive definite", "t beyond 1"],
-)
-def test_infeasible_multipliers(alpha):
-    problem = MetricProblem(**GOOD)
-    assert problem.dual(alpha) == -np.inf
-    with pytest.raises(ValueError, match="multipliers are not dual feasible"):
-        problem.metric(alpha)
-    assert np.isfinite(problem.certify(None, alpha).gap)
+def test_certify_is_the_certificate_of_certified():
+    problem = random_problem(4)
+    W, alpha = random_metric(problem.n), feasible_multipliers(problem)
+    assert problem.certify(W, alpha) == problem.certified(W, alpha).certificate
+    assert problem.certify(W) == problem.certified(W).certificate
+    assert problem.certify(multipliers=alpha) == problem.certified(None, alpha).certificate
+
+
+def test_the_default_tolerance_is_1e_6():
+    problem = random_problem(4)
+    W, alpha = random_metric(problem.n), feasible_multipliers(problem)
+    assert problem.certify(W).tol == problem.certified(W).certificate.tol == 1e-6
+    assert problem.certified_arrays(W, alpha).certificate.tol == 1e-6
+
+
+def test_replace_keeps_pairs_in_the_given_order():
+    problem = random_problem(5)
+    other = problem.replace(keep=[3, 0])
+    np.testing.assert_array_equal(other.pairs, problem.pairs[[3, 0]])
+    for name in ("similar", "bounds", "weights"):
+        np.testing.assert_array_equal(getattr(other, name), getattr(problem, name)[[3, 0]])
+    assert other.slack is problem.slack
+    assert np.shares_memory(other.sums.rows, problem.sums.rows), "the examples are shared"
+
+
+def test_replace_without_pairs_shares_the_sums():
+    problem = random_problem(5)
+    other = problem.replace(bounds=2.0, weights=3.0)
+    assert other.sums is problem.sums
+    np.testing.assert_array_equal(other.bounds, np.full(problem.n_pairs, 2.0))
+    np.testing.assert_array_equal(other.weights, np.full(problem.n_pairs, 3.0))
+    assert problem.replace(keep=np.arange(problem.n_pairs)).sums is not problem.sums
+
+
+def test_replace_adds_pairs_at_the_end():
+    problem = random_problem(5)
+    other = problem.replace(keep=[1], pairs=[[0, 1], [1, 2]], similar=[1, -1], bounds=2.0, weights=3.0)
+    np.testing.assert_array_equal(other.pairs, [problem.pairs[1], [0, 1], [1, 2]])
+    np.testing.assert_array_equal(other.similar, [problem.similar[1], 1.0, -1.0])
+    alone = problem.replace(keep=[], pairs=[[0, 1]], similar=[1], bounds=2.0, weights=3.0)
+    np.testing.assert_array_equal(alone.pairs, [[0, 1]])
+
+
+def test_replace_refuses_bad_arguments():
+    problem = random_problem(5)
+    mask = np.zeros(problem.n_pairs, dtype=bool)
+    mask[[0, 2]] = True
+    np.testing.assert_array_equal(problem.replace(keep=mask).pairs, problem.pairs[[0, 2]])
+    with pytest.raises(ValueError, match="no pairs are left: keep or add at least one pair"):
+        problem.replace(keep=[])
+    for arguments in ({"pairs": [[0, 1]]}, {"similar": [1]}):
+        with pytest.raises(ValueError, match="pairs and similar go together"):
+            problem.replace(**arguments)
+    for arguments in ({}, {"bounds": 1.0}, {"weights": 1.0}):
+        with pytest.raises(ValueError, match="bounds and weights of all pairs must be given when pairs are added"):
+            problem.replace(pairs=[[0, 1]], similar=[1], **arguments)
+    with pytest.raises(ValueError, match=r"pairs\[0, 1\] is 10000"):
+        problem.replace(pairs=[[0, 10000]], similar=[1], bounds=1.0, weights=1.0)
+
+
+def test_changed_is_a_deprecated_alias_of_replace():
+    problem = random_problem(5)
+    with pytest.warns(FutureWarning, match="MetricProblem.changed is deprecated, use MetricProblem.replace"):
+        other = problem.changed(keep=[0, 1], weights=2.0)
+    np.testing.assert_array_equal(other.pairs, problem.pairs[:2])
+    np.testing.assert_array_equal(other.weights, [2.0, 2.0])

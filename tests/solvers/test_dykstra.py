@@ -1,4 +1,4 @@
-"""Dykstra: the same optimum by every order, exact epochs, and legal extremes."""
+"""Dykstra: the same optimum with every order, epochs like the paper's, and breakdowns."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from covmetric import Dykstra, MetricProblem, Status, make_paper_problem, solve
+from covmetric.orders import get_order
+from covmetric.slacks import get_slack
+from covmetric.solvers import compiled
 from tests import naive
 from tests.exact import exact_gap
-from tests.problems import ORDERS, random_problem
+from tests.problems import ORDERS, problem_seeds, random_problem
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_the_orders_agree(seed):
+@pytest.mark.parametrize("seed", problem_seeds(12))
+def test_orders_agree(seed):
     """W is unique; two metrics with gap g are within about sqrt(2 g) of it in the local norm."""
     problem = random_problem(seed)
     results = [solve(problem, Dykstra(order), tol=1e-9, max_iter=100_000, random_state=seed) for order in ORDERS]
@@ -33,10 +36,8 @@ def test_the_orders_agree(seed):
 
 
 @pytest.mark.parametrize("order", ORDERS)
-def test_an_epoch_is_K_projections_of_the_papers_text(order):
-    """tol = 0 gives exactly max_iter epochs, and the same iterate as the literal method in the same order."""
-    from covmetric.orders import get_order
-
+def test_an_epoch_matches_the_literal_method(order):
+    """Seven epochs give the same iterate as the literal method in the same order."""
     problem = make_paper_problem(6, 15, 1e-3, seed=4)
     ours = solve(problem, Dykstra(order, certify_every=1), tol=0, max_iter=7, random_state=11)
     rng = np.random.default_rng(11)
@@ -49,7 +50,7 @@ def test_an_epoch_is_K_projections_of_the_papers_text(order):
     np.testing.assert_allclose(final.history.primal[-1], ours.history.primal[-1], rtol=1e-10)
 
 
-def test_a_seed_gives_the_same_bits_and_another_one_does_not():
+def test_another_seed_gives_other_bits():
     problem = make_paper_problem(8, 40, 1e-3, seed=0)
     first, second, other = (solve(problem, "dykstra", tol=1e-6, random_state=seed) for seed in (5, 5, 6))
     np.testing.assert_array_equal(first.W, second.W)
@@ -66,8 +67,8 @@ def test_random_state_may_be_a_generator_or_a_random_state():
     assert solve(problem, "dykstra", random_state=np.random.RandomState(3)).status is Status.SOLVED
 
 
-def test_wide_vectors_of_itml():
-    """m = 1: the paper's problem on vectors is ITML's, and the same optimum comes out."""
+def test_vectors_are_solved():
+    """With m = 1, the problem is the one of ITML."""
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.standard_normal((20, 3)), rng.normal([2, 0, 0], 1.0, (20, 3))])
     y = np.repeat([0, 1], 20)
@@ -81,7 +82,7 @@ def test_wide_vectors_of_itml():
     assert result.certificate.primal < problem.primal(np.eye(3))
 
 
-def test_bad_settings():
+def test_bad_settings_are_refused():
     problem = make_paper_problem(3, 5, 1e-2, seed=0)
     with pytest.raises(ValueError, match=r"certify_every must be None or an integer >= 1, got 0"):
         solve(problem, Dykstra(certify_every=0))
@@ -89,14 +90,12 @@ def test_bad_settings():
         solve(problem, Dykstra(order="shuffled"))
 
 
-def test_repr():
+def test_representation_has_the_settings():
     assert repr(Dykstra("rand", certify_every=3)) == "Dykstra(order='rand', certify_every=3)"
 
 
-def test_breakdown_is_mended_by_rebuilding(monkeypatch):
-    """A sweep that reports a breakdown part of the way is taken up again from a rebuilt metric."""
-    from covmetric.solvers import compiled
-
+def test_a_breakdown_is_repaired_by_rebuilding_the_metric(monkeypatch):
+    """A sweep that breaks down continues with the next pair from a rebuilt metric."""
     real, calls = compiled.sweep, []
 
     def flaky(W, alpha, rows, pairs, y, b, c, order, *rest):
@@ -114,9 +113,7 @@ def test_breakdown_is_mended_by_rebuilding(monkeypatch):
     assert calls[1:3] == [12, 8]
 
 
-def test_breakdown_at_the_first_pair_is_mended_too(monkeypatch):
-    from covmetric.solvers import compiled
-
+def test_a_breakdown_at_the_first_pair_is_repaired(monkeypatch):
     real, calls = compiled.sweep, []
 
     def flaky(*arguments):
@@ -128,7 +125,7 @@ def test_breakdown_at_the_first_pair_is_mended_too(monkeypatch):
     assert solve(problem, "dykstra", random_state=0).status is Status.SOLVED
 
 
-def test_a_metric_that_cancels_to_zero_is_not_taken_for_equal_examples():
+def test_a_distance_that_cancels_to_zero_is_not_mistaken_for_equal_examples():
     problem = MetricProblem.from_differences([[[1e5]], [[1.0]]], [1, -1], [1e-7, 1.0], 1.0, "is")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -137,21 +134,47 @@ def test_a_metric_that_cancels_to_zero_is_not_taken_for_equal_examples():
     assert exact_gap(problem, result) <= result.certificate.gap + 3.0 * result.certificate.rounding
 
 
-def test_memory_and_time_of_a_solve_do_not_grow():
-    """The compiled slack is kept, not compiled again for each solve."""
-    from covmetric.slacks import get_slack
-    from covmetric.solvers import compiled
-
+def test_compiled_slacks_are_kept():
+    """The slack is compiled once, not again for each solve."""
     first, second = (compiled.compile_slack(get_slack("is")) for _ in range(2))
     assert first.addresses == second.addresses
 
 
-def test_breakdown_that_stays_is_a_numerical_error(monkeypatch):
-    from covmetric.solvers import compiled
-
+def test_a_permanent_breakdown_is_a_numerical_error(monkeypatch):
     monkeypatch.setattr(compiled, "sweep", lambda *_: compiled.BROKEN)
     problem = make_paper_problem(5, 12, 1e-2, seed=0)
     with pytest.warns(ConvergenceWarning, match="NUMERICAL_ERROR"):
         result = solve(problem, "dykstra", random_state=0)
     assert result.status is Status.NUMERICAL_ERROR
     np.testing.assert_array_equal(result.W, np.eye(5))
+
+
+class Counting(Dykstra):
+    """Dykstra with the epochs between certificates on record."""
+
+    def __init__(self, **settings):
+        super().__init__(**settings)
+        self.between = []
+
+    def resume(self, problem, state, point):
+        self.between.append(state.epochs_since_certificate)
+        super().resume(problem, state, point)
+
+
+def test_certificates_take_at_most_a_fifth_of_the_modelled_time():
+    from covmetric._utils.tuning import CERTIFICATE_FRACTION, certificate_seconds, sweep_seconds
+
+    problem = make_paper_problem(8, 40, 1e-3, seed=0)
+    solver = Counting()
+    solve(problem, solver, tol=0, max_iter=400, random_state=0)
+    certificate = certificate_seconds(8, 8, 40, kept=True)
+    idle, busy = (sweep_seconds(8, 8, moved, 40 - moved) for moved in (0, 40))
+    assert all(epochs * busy >= certificate / CERTIFICATE_FRACTION for epochs in solver.between[:-1])
+    assert all((epochs - 1) * idle <= certificate / CERTIFICATE_FRACTION for epochs in solver.between)
+
+
+@pytest.mark.parametrize("every", [1, 3])
+def test_certify_every_counts_epochs(every):
+    solver = Counting(certify_every=every)
+    solve(make_paper_problem(8, 40, 1e-3, seed=0), solver, tol=0, max_iter=7, random_state=0)
+    assert set(solver.between[:-1]) == {every}

@@ -1,4 +1,4 @@
-"""Warm starts: along lambda, and after pairs, bounds or weights have changed."""
+"""solve_path, and warm starts after pairs, bounds or weights have changed."""
 
 from __future__ import annotations
 
@@ -7,12 +7,11 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from covmetric import MetricProblem, Status, make_paper_problem, solve, solve_path
-from covmetric.solvers import SOLVERS
-from tests.problems import SLACKS, random_problem
+from tests.problems import SLACKS, SOLVERS
 
 
 @pytest.mark.parametrize("slack", SLACKS)
-def test_path_is_the_same_as_single_solves(slack):
+def test_path_matches_single_solves(slack):
     problem = make_paper_problem(8, 40, 1.0, 0, slack)
     lambdas = [1e-3, 1e-1, 1e-5, 1e-2]
     results = solve_path(problem, lambdas, tol=1e-9)
@@ -23,7 +22,7 @@ def test_path_is_the_same_as_single_solves(slack):
         np.testing.assert_allclose(result.W, single.W, rtol=1e-3, atol=1e-4)
 
 
-def test_path_saves_steps():
+def test_path_needs_fewer_steps_than_single_solves():
     problem = make_paper_problem(10, 50, 1.0, 0)
     lambdas = np.geomspace(1e-1, 1e-4, 10)
     warm = sum(r.n_iter for r in solve_path(problem, lambdas, "newton", tol=1e-9))
@@ -31,12 +30,13 @@ def test_path_saves_steps():
     assert warm < cold
 
 
-def test_path_by_dykstra():
-    results = solve_path(make_paper_problem(5, 20, 1.0, 0), [1e-1, 1e-2], "dykstra", random_state=0)
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_path_with_every_solver(solver):
+    results = solve_path(make_paper_problem(5, 20, 1.0, 0), [1e-1, 1e-2], solver, random_state=0)
     assert [r.status for r in results] == [Status.SOLVED] * 2
 
 
-def test_path_interrupted_keeps_what_was_reached():
+def test_interrupted_path_returns_the_solutions_that_were_reached():
     seen = []
 
     def stop(state):
@@ -59,17 +59,18 @@ def test_path_interrupted_keeps_what_was_reached():
         (None, r"lambdas must be an array of numbers, got None"),
     ],
 )
-def test_bad_lambdas(lambdas, message):
+def test_bad_lambdas_are_refused(lambdas, message):
     with pytest.raises(ValueError, match=message):
         solve_path(make_paper_problem(3, 5, 1.0, 0), lambdas)
 
 
-def test_path_of_something_else():
+def test_path_of_something_else_than_a_problem_is_refused():
     with pytest.raises(ValueError, match="problem must be a MetricProblem, got list"):
         solve_path([], [1.0])
 
 
 def pairs_problem(seed=0, K=300):
+    """Return a problem with random pairs of 60 examples."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((60, 6, 6))
     pairs = np.array([rng.choice(60, 2, replace=False) for _ in range(K)])
@@ -78,8 +79,8 @@ def pairs_problem(seed=0, K=300):
     return MetricProblem(X, pairs, similar, bounds, 100.0 / K)
 
 
-@pytest.mark.parametrize("solver", sorted(SOLVERS))
-def test_removing_adding_and_changing(solver):
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_warm_starts_after_pairs_and_bounds_change(solver):
     whole = pairs_problem()
     keep = np.arange(280)
     fewer = whole.replace(keep=keep)
@@ -100,23 +101,3 @@ def test_removing_adding_and_changing(solver):
     assert moved.status is Status.SOLVED
     anew = solve(tighter, solver, tol=1e-8, random_state=0)
     assert moved.certificate.primal == pytest.approx(anew.certificate.primal, rel=1e-7)
-
-
-def test_the_examples_are_shared():
-    whole = pairs_problem()
-    assert np.shares_memory(whole.replace(keep=[0, 1]).sums.rows, whole.sums.rows)
-
-
-def test_keep_by_mask_and_bad_changes():
-    problem = random_problem(5)
-    mask = np.zeros(problem.n_pairs, dtype=bool)
-    mask[[0, 2]] = True
-    np.testing.assert_array_equal(problem.replace(keep=mask).pairs, problem.pairs[[0, 2]])
-    with pytest.raises(ValueError, match="no pairs are left"):
-        problem.replace(keep=[])
-    with pytest.raises(ValueError, match="pairs and similar go together"):
-        problem.replace(pairs=[[0, 1]])
-    with pytest.raises(ValueError, match="bounds and weights of all pairs have to be given"):
-        problem.replace(pairs=[[0, 1]], similar=[1])
-    with pytest.raises(ValueError, match=r"pairs\[0, 1\] is 10000"):
-        problem.replace(pairs=[[0, 10000]], similar=[1], bounds=1.0, weights=1.0)

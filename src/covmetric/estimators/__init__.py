@@ -1,4 +1,4 @@
-"""Estimators for scikit-learn's pipelines, on matrices (l, n, n) and on vectors (l, d)."""
+"""scikit-learn estimators for matrices of shape (l, n, n) and vectors of shape (l, d)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CovMetricClassifier: the metric and the decision in a single object."""
+"""CovMetricClassifier: a learned metric with a decision rule."""
 
 from __future__ import annotations
 
@@ -24,32 +24,42 @@ from covmetric.neighbors.votes import available_neighbors, check_n_neighbors
 
 
 class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Classify covariance matrices, or vectors, by their neighbours or the class means in a learned metric.
+    """Classifier of covariance matrices, or vectors, by neighbours or class means in a learned metric.
 
-    ``make_pipeline(CovMetric(), KNeighborsClassifier())``, or any other classifier in place of the last, does the same;
-    this class adds `kneighbors` and `partial_fit`.
+    ``make_pipeline(CovMetric(), KNeighborsClassifier(3))`` predicts the same. This class adds `kneighbors` on matrices,
+    exact searches for many examples, and `partial_fit`.
 
     Parameters
     ----------
     learner : CovMetric, CovMetricCV or None, default=None
-        What learns the metric; None: ``CovMetric(random_state=random_state)``.
-    rule : {"neighbors", "mean"}, default="neighbors"
-        The vote of the nearest training examples, or the nearest class mean.
+        The estimator that learns the metric; None for ``CovMetric(random_state=random_state, n_jobs=n_jobs)``.
+    rule : {'neighbors', 'mean'}, default='neighbors'
+        The decision rule: the vote of the nearest training examples, or the nearest class mean.
     n_neighbors : int, default=3
-    algorithm : {"auto", "brute", "pruned", "faiss"} or Search, default="auto"
-        How neighbours are found; all are exact. "auto": "pruned" where the examples are many and large, else "brute".
-        "faiss" needs the extra of that name.
+        The number of neighbours, for rule='neighbors'.
+    algorithm : {'auto', 'brute', 'pruned', 'faiss'} or Search, default='auto'
+        The search for neighbours. All searches are exact. 'auto' chooses 'pruned' for many large examples, otherwise
+        'brute'. 'faiss' requires the optional dependency of that name.
     random_state : int, RandomState, Generator or None, default=None
-        For the learner, where `learner` is None.
+        The random state of the learner, if `learner` is None.
     n_jobs : int or None, default=None
-        For the search of neighbours, and for the learner where `learner` is None.
+        The number of threads that embed matrices and search for neighbours. The result does not depend on it.
 
     Attributes
     ----------
     learner_ : CovMetric or CovMetricCV
-        Fitted; `learner_.metric_` is the metric, `learner_.result_` the certified solve.
-    classes_ : array
+        The fitted learner; `learner_.result_` is the solution with its certificate.
+    metric_ : LearnedMetric
+        The learned metric.
+    classes_ : array of shape (n_classes,)
+        The distinct labels.
     n_features_in_ : int
+        The number of rows n of a matrix, or of entries d of a vector.
+
+    See Also
+    --------
+    CovMetric : Learns a metric with given parameters.
+    CovMetricCV : Chooses the parameters by cross-validation.
 
     Examples
     --------
@@ -91,18 +101,41 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):  # ty
         return metric
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
-        """Learn the metric and remember the training examples; `groups` are for a `CovMetricCV` as the learner."""
+        """Learn the metric, and keep the training examples as references.
+
+        Parameters
+        ----------
+        X : array of shape (l, n, n) or (l, d)
+            Symmetric or Hermitian matrices, or vectors.
+        y : array of shape (l,)
+            The class of each example, of any type.
+        groups : array of shape (l,), or None, default=None
+            The group of each example, if the learner is a `CovMetricCV`.
+
+        Returns
+        -------
+        CovMetricClassifier
+            The fitted classifier.
+
+        Raises
+        ------
+        ValueError
+            If X, y or a parameter is invalid, or if the learner does not take groups.
+        """
         array, classes, codes = check_labelled(self, X, y)
         require_classes(classes)
         if self.learner is not None and not isinstance(self.learner, CovMetric | CovMetricCV):
             raise ValueError(f"learner must be a CovMetric, a CovMetricCV or None, got {self.learner!r}")
         if groups is not None and not isinstance(self.learner, CovMetricCV):
             raise ValueError(
-                f"groups are for a CovMetricCV as the learner, which chooses by folds; got {self.learner!r}"
+                f"groups can only be used if the learner is a CovMetricCV, which splits by groups; got {self.learner!r}"
             )
-        return self._start(array, classes, codes, {} if groups is None else {"groups": groups})
+        return self._fit_learner(array, classes, codes, {} if groups is None else {"groups": groups})
 
-    def _start(self, X: npt.NDArray[Any], classes: npt.NDArray[Any], codes: IntArray, given: dict[str, Any]) -> Self:
+    def _fit_learner(
+        self, X: npt.NDArray[Any], classes: npt.NDArray[Any], codes: IntArray, fit_params: dict[str, Any]
+    ) -> Self:
+        """Learn the metric from checked examples, and fit the rule."""
         check_n_neighbors(self.n_neighbors)
         learner = (
             CovMetric(random_state=self.random_state, n_jobs=self.n_jobs)
@@ -111,61 +144,76 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):  # ty
         )
         self._fitted: FittedProblem
         self._embedded: FloatArray
-        self._fitted, self._embedded = learner._learn(X, classes, codes, **given)
+        self._fitted, self._embedded = learner._learn(X, classes, codes, **fit_params)
         if hasattr(self, "feature_names_in_"):
             learner.feature_names_in_ = self.feature_names_in_
         self.learner_ = learner
         self.classes_ = classes
-        self._remember(codes)
+        self._fit_rule(codes)
         return self
 
-    def _remember(self, codes: IntArray, rule: str | None = None) -> None:
+    def _fit_rule(self, codes: IntArray, name: str | None = None) -> None:
+        """Fit the decision rule on the references; a model file may name another rule than the parameter."""
         self._codes = codes
-        vectors = self.metric_.map(self._embedded)
-        name = self.rule if rule is None else rule
-        chosen = get_rule(name, len(self.classes_), self.n_neighbors, self.n_jobs, self.algorithm)
-        self._rule = chosen.fit(vectors, codes)
+        rule = get_rule(
+            self.rule if name is None else name, len(self.classes_), self.n_neighbors, self.n_jobs, self.algorithm
+        )
+        self._rule = rule.fit(self.metric_.map(self._embedded), codes)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
-        """Learn from more labelled examples, starting from what is known: the embedding, the scale, the multipliers.
+        """Learn from more labelled examples, starting from the current metric.
 
-        Pairs with the new examples are added to the old ones. What was chosen stays: where lam is inf, or a
-        `CovMetricCV` found that to be best, only the references grow.
+        The first call is a fit. Later calls add pairs with the new examples to the old pairs, and solve the larger
+        problem from the old multipliers. The embedding, the prior, the scale and lambda do not change. If lambda is
+        inf, the new examples only become references.
 
         Parameters
         ----------
-        X : array, shape (l, n, n), or (l, d) for vectors
-        y : array, shape (l,)
-        classes : array or None
-            All the classes that will ever come; needed in the first call only, and only where its y lacks some.
+        X : array of shape (l, n, n) or (l, d)
+            Symmetric or Hermitian matrices, or vectors.
+        y : array of shape (l,)
+            The class of each example.
+        classes : array of shape (n_classes,), or None, default=None
+            All the classes that any call will pass. It is used in the first call; None for the classes in its y.
+
+        Returns
+        -------
+        CovMetricClassifier
+            The fitted classifier.
+
+        Raises
+        ------
+        ValueError
+            If X or y is invalid, or y has a class that is not among the classes.
         """
         first_call = not hasattr(self, "learner_")
-        array, seen, codes = check_labelled(self, X, y, reset=first_call)
-        named = seen if classes is None else np.unique(classes)
-        expected = named if first_call else self.classes_
-        missing = ~np.isin(seen, expected)
-        if missing.any():
+        array, labels, codes = check_labelled(self, X, y, reset=first_call)
+        declared = labels if classes is None else np.unique(classes)
+        expected = declared if first_call else self.classes_
+        unexpected = ~np.isin(labels, expected)
+        if unexpected.any():
             raise ValueError(
-                f"y has the class {seen[missing].tolist()[0]!r}, which is not among the classes {expected.tolist()}"
+                f"y has the class {labels[unexpected].tolist()[0]!r}, which is not among the classes "
+                f"{expected.tolist()}; pass all classes in the first call"
             )
         require_classes(expected)
-        codes = np.searchsorted(expected, seen)[codes]
+        codes = np.searchsorted(expected, labels)[codes]
         if first_call:
-            return self._start(array, expected, codes, {})
+            return self._fit_learner(array, expected, codes, {})
         learner, embedding = self.learner_, self.metric_.embedding
         embedded = embedding.transform(array, n_jobs=learner.n_jobs)
         self._fitted = extend(self._fitted, embedded, codes, learner.random_state)
         self._embedded = np.concatenate([self._embedded, embedded])
         if self._fitted.result is not None:
             learner._set_fitted(LearnedMetric(embedding, self._fitted.metric()), self._fitted)
-        self._remember(self._fitted.codes)
+        self._fit_rule(self._fitted.codes)
         return self
 
     def _fitted_parts(self) -> dict[str, Any]:
         fitted = self._fitted
         return {
             **super()._fitted_parts(),
-            "_recipe": replace(fitted.settings, prior="identity"),  # the root below says what the prior was
+            "_recipe": replace(fitted.settings, prior="identity"),  # the root holds the prior
             "_root": fitted.root,
             "_lam": fitted.lam,
             "_constraints": fitted.constraints,
@@ -174,19 +222,19 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):  # ty
 
     def _restore(self, state: dict[str, Any]) -> None:
         parts = [state.pop(name) for name in ("_recipe", "_root", "_lam", "_constraints")]
-        rule = state.pop("_rule_name")
+        rule_name = state.pop("_rule_name")
         super()._restore(state)
         learner = self.learner_
         self._fitted = restore_fitted(
             learner.metric_, learner.result_, learner.scale_, self._embedded, self._codes, *parts
         )
-        self._remember(self._codes, rule)
+        self._fit_rule(self._codes, rule_name)
 
     def _check_restored(self) -> None:
         if not isinstance(self.learner_, CovMetric | CovMetricCV):
             raise ValueError("learner_ must be a CovMetric or a CovMetricCV")
         if not np.array_equal(self.learner_.classes_, self.classes_):
-            raise ValueError("classes_ are not those of learner_")
+            raise ValueError("classes_ differ from the classes_ of learner_")
         super()._check_restored()
         self._embedded = as_floats("the references", self._embedded)
         shape, codes = self.metric_.embedding.shape_out_, self._codes
@@ -198,24 +246,72 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):  # ty
             raise ValueError("the references must belong to the classes")
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """The class of each example."""
-        winners = self._probabilities(X).argmax(axis=1)
+        """Return the predicted class of each example.
+
+        Parameters
+        ----------
+        X : array of shape (l, n, n) or (l, d)
+            Matrices or vectors, as in `fit`.
+
+        Returns
+        -------
+        array of shape (l,)
+            Entries of `classes_`; the first of the classes that tie.
+        """
+        winners = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[winners])
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """How much speaks for each class, shape (l, n_classes): votes of the neighbours, or by squared distances."""
-        return self._probabilities(X)
+        """Return the estimated probability of each class.
+
+        For rule='neighbors', it is the fraction of the votes. For rule='mean', it is the softmax of the negative
+        squared distances from the class means, in units of the mean squared distance within the classes.
+
+        Parameters
+        ----------
+        X : array of shape (l, n, n) or (l, d)
+            Matrices or vectors, as in `fit`.
+
+        Returns
+        -------
+        array of shape (l, n_classes)
+            In the order of `classes_`; rows sum to 1.
+        """
+        vectors = self._vectors(X)
+        check_n_neighbors(self.n_neighbors)
+        self._rule.n_neighbors = self.n_neighbors  # as in scikit-learn, it may change after fit
+        return self._rule.probabilities(vectors)
 
     def kneighbors(
         self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True
     ) -> tuple[FloatArray, IntArray] | IntArray:
-        """The nearest training examples, as in scikit-learn: distances sqrt(D) and indices, each of shape (l, k).
+        """Return the nearest training examples of each example.
 
-        X = None: those of each training example among the others.
+        Parameters
+        ----------
+        X : array of shape (l, n, n) or (l, d), or None, default=None
+            Matrices or vectors, as in `fit`; None for the neighbours of each training example among the others.
+        n_neighbors : int or None, default=None
+            The number of neighbours k; None for the parameter of the classifier.
+        return_distance : bool, default=True
+            Whether to return the distances.
+
+        Returns
+        -------
+        distances : array of shape (l, k)
+            The distances sqrt(D), in ascending order; only if `return_distance` is True.
+        indices : array of int, shape (l, k)
+            The indices of the training examples, in the order in which they were passed.
+
+        Raises
+        ------
+        ValueError
+            If there are fewer than k training examples.
         """
         check_is_fitted(self)
-        wanted = self.n_neighbors if n_neighbors is None else n_neighbors
-        k = available_neighbors(wanted, len(self._codes) - (X is None))
+        k = available_neighbors(
+            self.n_neighbors if n_neighbors is None else n_neighbors, len(self._codes) - (X is None)
+        )
         rule = self._rule
         if not isinstance(rule, NeighborsRule):
             rule = NeighborsRule(len(self.classes_), k, self.n_jobs, self.algorithm)
@@ -226,9 +322,3 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):  # ty
     def _vectors(self, X: Any) -> FloatArray:
         check_is_fitted(self)
         return self.metric_.transform(check_examples(self, X), n_jobs=self.n_jobs)
-
-    def _probabilities(self, X: Any) -> FloatArray:
-        vectors = self._vectors(X)
-        check_n_neighbors(self.n_neighbors)
-        self._rule.n_neighbors = self.n_neighbors  # as in scikit-learn, it may be set after fit
-        return self._rule.probabilities(vectors)

@@ -1,4 +1,4 @@
-"""CovMetric: learn the metric, transform into it."""
+"""CovMetric: learn a metric, and transform into its Euclidean space."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any, Self
 import numpy.typing as npt
 
 from covmetric._utils.validation import FloatArray, IntArray, generator
-from covmetric.constraints import RandomPairs, get_bounds, get_pairs
+from covmetric.constraints import RandomPairs, get_pairs
 from covmetric.estimators.mixin import MetricMixin, SolvedMixin
+from covmetric.estimators.parameters import settings_from_parameters
 from covmetric.estimators.saving import SavedEstimator
 from covmetric.learning.examples import check_labelled, embedding_for, require_classes
 from covmetric.learning.fit import FittedProblem, fit_path
-from covmetric.learning.progress import solving
+from covmetric.learning.progress import progress_callback
 from covmetric.learning.settings import LearningSettings
 from covmetric.metric import LearnedMetric
-from covmetric.orders import get_order
-from covmetric.solvers import Dykstra
+from covmetric.solvers import Callback
 
-#: The settings of the paper's recognition experiments; Phi and lambda are still to be chosen.
+#: The settings of the paper's recognition experiments, as parameters of `CovMetric` without `phi` and `lam`.
 PAPER_SETTINGS: dict[str, Any] = {
     "pairs": RandomPairs(budget=100, balance=0.5),
     "bounds": (0.05, 0.95),
@@ -32,65 +32,86 @@ PAPER_SETTINGS: dict[str, Any] = {
 
 
 class CovMetric(SavedEstimator, SolvedMixin, MetricMixin):
-    """Learn a distance between covariance matrices from their classes, and map into the space where it is Euclidean.
+    """Metric learning on covariance matrices, or vectors, with class labels.
 
-    The distance is sqrt(D), with D(X1, X2) = <W, (Phi(X1) - Phi(X2)) (Phi(X1) - Phi(X2))^T>. W is the matrix nearest to
-    the prior that keeps similar pairs near and dissimilar pairs far, as far as lambda makes it care; it comes with a
-    proof of how close to optimal it is.
+    The learned distance is sqrt(D), where D(X1, X2) = <W, (Phi(X1) - Phi(X2)) (Phi(X1) - Phi(X2))^T>. W minimises its
+    divergence from the prior plus a penalty on similar pairs that are too far apart and dissimilar pairs that are too
+    close; `lam` sets the balance of the two. A certificate proves how close W is to the optimum. `transform` maps the
+    examples to vectors whose Euclidean distance is the learned distance.
 
     Parameters
     ----------
-    phi : str or Embedding, default="auto"
-        "id", "log", "relog", "veclog", "sqrt", "power", "chol", or an object. "auto": "relog" for matrices, "vector"
-        for vectors, for which the learner is ITML.
-    pairs : {"neighbors", "random"} or PairSelection, default="neighbors"
-        Which pairs of training examples to learn from.
+    phi : str or Embedding, default='auto'
+        The embedding: 'id', 'log', 'relog', 'veclog', 'sqrt', 'power' or 'chol' for matrices, 'vector' for vectors, or
+        an object. 'auto' is 'relog' for matrices and 'vector' for vectors, for which the learner is ITML.
+    pairs : {'neighbors', 'random'} or PairSelection, default='neighbors'
+        The pairs of training examples to learn from.
     budget : int or None, default=None
-        How many: neighbours of either kind per example (None: 5), or random pairs per class (None: 100).
-    slack : {"is", "l2", "re"} or Slack, default="is"
-        What missing a bound costs.
+        The number of pairs. For 'neighbors', it is the number of neighbours of each example in its own class, and also
+        in the other classes (None: 5). For 'random', it is the number of pairs per class (None: 100).
+    slack : {'is', 'l2', 're'} or Slack, default='is'
+        The divergence that penalises violated bounds: Itakura-Saito, squared Euclidean, or relative entropy.
     lam : float, default=1e-2
-        The strength of the prior: the pairs have weight 1/(lam K) each. inf: W is the prior, without a solve.
-    bounds : (near, far), {"absolute", "quantile"} or Bounds, default="absolute"
-        Bounds on the squared distances of similar and of dissimilar pairs, in units of `scale`: two numbers, the
-        paper's 0.05 and 0.95 ("absolute"), or the 5th and the 95th percentile ("quantile").
-    scale : {"median", None} or float, default="median"
-        The unit of the bounds, a squared distance: the median of those of the pairs, 1, or a number.
-    prior : {"identity", "covariance"} or array of shape (n, n), default="identity"
-        The metric that W is kept near to, in units of `scale`; "covariance" is the inverse covariance of the embedded
+        The strength of the prior: each of the K pairs has the weight 1 / (lam K). If inf, W is the prior and nothing is
+        solved.
+    bounds : (float, float), {'absolute', 'quantile'} or Bounds, default='absolute'
+        The upper bound on the squared distances of similar pairs and the lower bound on those of dissimilar pairs, in
+        units of `scale`: two numbers, the paper's 0.05 and 0.95 ('absolute'), or the 5th and the 95th percentile of the
+        squared distances ('quantile').
+    scale : 'median', float or None, default='median'
+        The unit of the bounds, a squared distance: the median over the pairs, a number, or 1 if None.
+    prior : {'identity', 'covariance'} or array of shape (n, n), default='identity'
+        The metric that W is kept close to, in units of `scale`. 'covariance' is the inverse covariance of the embedded
         examples.
-    solver : {"auto", "newton", "dykstra"} or Solver, default="auto"
-    order : {"perm", "rand", "cyclic"}, default="perm"
-        The order of the projections of solver="dykstra".
+    solver : {'auto', 'newton', 'dykstra'} or Solver, default='auto'
+        The solver.
+    order : {'perm', 'rand', 'cyclic'}, default='perm'
+        The order of the projections, for solver='dykstra'.
     reg : float, default=0.0
-        Share of the mean eigenvalue that is added to the diagonal of each matrix: the remedy for singular ones.
+        The regularisation for singular matrices: the fraction of its mean eigenvalue that is added to the diagonal of
+        each matrix.
     tol : float, default=1e-6
-        Bound on the relative duality gap.
+        The tolerance on the relative duality gap.
     max_iter : int or None, default=None
+        The maximum number of Newton steps or Dykstra epochs; None for the default of the solver.
     random_state : int, RandomState, Generator or None, default=None
+        The source of random pairs and random orders.
     n_jobs : int or None, default=None
-        Threads that embed matrices. The result does not depend on it.
+        The number of threads that embed matrices. The result does not depend on it.
     verbose : int, default=0
-        1 shows the progress of the solve.
+        If not 0, a progress bar is shown.
 
     Attributes
     ----------
     metric_ : LearnedMetric
-    W_ : array, shape (n, n)
-        For the unscaled Phi.
-    components_ : array, shape (n, n)
+        The learned metric.
+    W_ : array of shape (n, n)
+        The learned matrix.
+    components_ : array of shape (n, n)
         The symmetric square root of `W_`.
     result_ : SolveResult or None
-        The solve, with its certificate, in units of `scale_` (None where lam = inf).
+        The solution, in units of `scale_` and in the coordinates of the prior; None if `lam` is inf.
     duality_gap_ : float
-        The certified duality gap.
+        The certified duality gap: the objective minus the dual objective.
     gap_bound_ : float
-        An upper bound on how far the objective is from its optimum: the gap and the rounding error of its computation.
+        The proven bound on the distance of the objective from its optimum: the duality gap plus a bound on the rounding
+        error of its computation.
     n_iter_ : int
+        The number of Newton steps or Dykstra epochs.
     status_ : Status
+        How the solve ended.
     scale_ : float
-    classes_ : array
+        The unit of the bounds, a squared distance.
+    classes_ : array of shape (n_classes,)
+        The distinct labels.
     n_features_in_ : int
+        The number of rows n of a matrix, or of entries d of a vector.
+
+    See Also
+    --------
+    CovMetricCV : Chooses the embedding, the pairs, the slack and lambda by cross-validation.
+    CovMetricClassifier : Adds a decision rule.
+    CovMetricPairs : Learns from labelled pairs instead of labelled examples.
 
     Examples
     --------
@@ -155,9 +176,20 @@ class CovMetric(SavedEstimator, SolvedMixin, MetricMixin):
 
         Parameters
         ----------
-        X : array, shape (l, n, n), or (l, d) for vectors
-        y : array, shape (l,)
-            Classes, of any type.
+        X : array of shape (l, n, n) or (l, d)
+            Symmetric or Hermitian matrices, or vectors.
+        y : array of shape (l,)
+            The class of each example, of any type.
+
+        Returns
+        -------
+        CovMetric
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If X, y or a parameter is invalid.
         """
         array, classes, codes = check_labelled(self, X, y)
         require_classes(classes)
@@ -167,33 +199,17 @@ class CovMetric(SavedEstimator, SolvedMixin, MetricMixin):
     def _learn(
         self, array: npt.NDArray[Any], classes: npt.NDArray[Any], codes: IntArray
     ) -> tuple[FittedProblem, FloatArray]:
-        """Learn from checked examples, which may lack some class; return what `CovMetricClassifier` keeps."""
+        """Learn from checked examples, in which classes may be missing; return what `CovMetricClassifier` keeps."""
         self.n_features_in_ = int(array.shape[1])
         embedding = embedding_for(self.phi, array, self.reg)
         embedded = embedding.fit_transform(array, n_jobs=self.n_jobs)
         rng = generator(self.random_state)
-        with solving(self.verbose) as callback:
+        with progress_callback(self.verbose) as callback:
             start = FittedProblem.at_prior(self._settings(callback), embedded, codes, embedding.copies_)
             (fitted,) = fit_path(start, [self.lam], rng)
         self.classes_ = classes
         self._set_fitted(LearnedMetric(embedding, fitted.metric()), fitted)
-        return replace(fitted, settings=self._settings()), embedded  # without the progress bar, which is not pickled
+        return replace(fitted, settings=self._settings()), embedded  # a progress bar cannot be pickled
 
-    def _settings(self, callback: Any = None) -> LearningSettings:
-        return LearningSettings(
-            selection=get_pairs(self.pairs, self.budget),
-            bounds=get_bounds(self.bounds),
-            scale=self.scale,
-            slack=self.slack,
-            prior=self.prior,
-            solver=chosen_solver(self.solver, self.order),
-            tol=self.tol,
-            max_iter=self.max_iter,
-            callback=callback,
-        )
-
-
-def chosen_solver(solver: Any, order: str) -> Any:
-    """The solver, with the order of projections where it is Dykstra's."""
-    get_order(order)  # refuses unknown names in any case
-    return Dykstra(order=order) if isinstance(solver, str) and solver == "dykstra" else solver
+    def _settings(self, callback: Callback | None = None) -> LearningSettings:
+        return settings_from_parameters(self, get_pairs(self.pairs, self.budget), callback)

@@ -1,4 +1,4 @@
-"""What every fitted estimator with a `metric_` can do."""
+"""Methods and attributes that fitted estimators share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from covmetric.solvers import SolveResult, Status
 
 
 class SolvedMixin:
-    """The fitted attributes that follow from a solved problem."""
+    """Fitted attributes of estimators with a `result_`."""
 
     result_: SolveResult | None
 
@@ -28,27 +28,27 @@ class SolvedMixin:
 
     @property
     def status_(self) -> Status:
-        """How the solve ended."""
+        """How the solve ended; SOLVED if nothing had to be solved."""
         return Status.SOLVED if self.result_ is None else self.result_.status
 
     @property
     def duality_gap_(self) -> float:
-        """The certified duality gap, in units of `scale_`."""
+        """The certified duality gap, P(W) minus the dual objective; 0 if nothing had to be solved."""
         return 0.0 if self.result_ is None else self.result_.certificate.gap
 
     @property
     def gap_bound_(self) -> float:
-        """The proven bound on P(W) - P*: the duality gap plus the rounding error of its computation."""
+        """The proven bound on P(W) - P*: the duality gap plus a bound on the rounding error of its computation."""
         return 0.0 if self.result_ is None else self.result_.certificate.bound
 
     @property
     def n_iter_(self) -> int:
-        """Steps or epochs of the solve."""
+        """The number of Newton steps or Dykstra epochs; 0 if nothing had to be solved."""
         return 0 if self.result_ is None else self.result_.n_iter
 
 
 class MetricMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Distances and the Euclidean embedding of the learned `metric_`."""
+    """Transformer and distances of estimators with a `metric_`."""
 
     metric_: LearnedMetric
     n_jobs: int | None
@@ -61,12 +61,12 @@ class MetricMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     @property
     def W_(self) -> FloatArray:
-        """The learned matrix, shape (n, n), for the unscaled Phi."""
+        """The learned matrix, shape (n, n)."""
         return self.metric_.W
 
     @property
     def components_(self) -> FloatArray:
-        """The symmetric square root of `W_`, shape (n, n); for vectors, transform(X) is X @ components_.T."""
+        """The symmetric square root of `W_`, shape (n, n). For vectors, transform(X) is X @ components_.T."""
         return self.metric_.components
 
     @property
@@ -75,26 +75,75 @@ class MetricMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return n * m
 
     def transform(self, X: Any) -> Any:
-        """Map X to vectors, shape (l, n m), whose squared Euclidean distances are the learned D."""
+        """Map examples to vectors whose Euclidean distances are the learned distances.
+
+        Parameters
+        ----------
+        X : array of shape (l, n, n) or (l, d)
+            Matrices or vectors, as in `fit`.
+
+        Returns
+        -------
+        array of shape (l, q), or DataFrame
+            The vectors, with q the number of entries of an embedded example. A DataFrame if `set_output` asked for it.
+        """
         check_is_fitted(self, "metric_")
         return self.metric_.transform(check_examples(self, X), n_jobs=self.n_jobs)
 
     def distance(self, X1: Any, X2: Any, squared: bool = False) -> Any:
-        """The learned distance sqrt(D) between two examples, or between the examples of two arrays, one by one.
+        """Return the learned distance sqrt(D) between two examples, or between the examples of two arrays, one by one.
 
-        `squared=True` returns D. The leading axes are broadcast against each other.
+        Parameters
+        ----------
+        X1 : array of shape (..., n, n) or (..., d)
+            One example or several.
+        X2 : array of shape (..., n, n) or (..., d)
+            One example or several. The leading axes of X1 and X2 are broadcast against each other.
+        squared : bool, default=False
+            Whether to return D instead of sqrt(D).
+
+        Returns
+        -------
+        float or array
+            One number for each pair of examples.
         """
         check_is_fitted(self, "metric_")
         return self.metric_.distance(X1, X2, squared=squared)
 
     def pairwise(self, X1: Any, X2: Any = None, squared: bool = False) -> FloatArray:
-        """The learned distances of all examples of X1 from all of X2 (None: X1), shape (l1, l2)."""
+        """Return the learned distances sqrt(D) between all examples of two arrays.
+
+        Parameters
+        ----------
+        X1 : array of shape (l1, n, n) or (l1, d)
+            Matrices or vectors.
+        X2 : array of shape (l2, n, n) or (l2, d), or None, default=None
+            Matrices or vectors; None for X1.
+        squared : bool, default=False
+            Whether to return D instead of sqrt(D).
+
+        Returns
+        -------
+        array of shape (l1, l2)
+            The distances.
+        """
         check_is_fitted(self, "metric_")
         second = None if X2 is None else check_examples(self, X2)
         return self.metric_.pairwise(check_examples(self, X1), second, squared=squared, n_jobs=self.n_jobs)
 
     def pair_distance(self, pairs: Any) -> FloatArray:
-        """The learned distance sqrt(D) of each pair, shape (K,), of pairs (K, 2, n, n), or (K, 2, d) for vectors."""
+        """Return the learned distance sqrt(D) of each pair.
+
+        Parameters
+        ----------
+        pairs : array of shape (K, 2, n, n) or (K, 2, d)
+            Pairs of matrices or vectors.
+
+        Returns
+        -------
+        array of shape (K,)
+            The distances.
+        """
         check_is_fitted(self, "metric_")
         array = np.asarray(pairs)
         if array.ndim < 3 or array.shape[1] != 2:

@@ -1,4 +1,4 @@
-"""CovMetricPairs: learn from pairs that are known to be near or far, without classes."""
+"""CovMetricPairs: learn a metric from pairs that are labelled as similar or dissimilar."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.metrics import roc_auc_score
 from sklearn.utils.validation import check_is_fitted
@@ -14,49 +13,98 @@ from sklearn.utils.validation import check_is_fitted
 from covmetric._utils.validation import (
     FloatArray,
     IntArray,
-    as_numbers,
-    first_index,
     generator,
     is_number,
     positive_vector,
     signs,
 )
-from covmetric.constraints import LabelledPairs, bounded, get_bounds
-from covmetric.estimators.cov_metric import chosen_solver
+from covmetric.constraints import LabelledPairs, bounded
 from covmetric.estimators.mixin import SolvedMixin
+from covmetric.estimators.pair_examples import examples_of_pairs
+from covmetric.estimators.parameters import settings_from_parameters
 from covmetric.estimators.saving import SavedEstimator
 from covmetric.learning.examples import embedding_for
 from covmetric.learning.fit import FittedProblem, fit_constraints
-from covmetric.learning.progress import solving
-from covmetric.learning.settings import LearningSettings
+from covmetric.learning.progress import progress_callback
 from covmetric.learning.threshold import best_threshold, check_calibration
 from covmetric.metric import LearnedMetric
 
 
 class CovMetricPairs(SavedEstimator, SolvedMixin, BaseEstimator):  # type: ignore[misc]
-    """Learn a distance from pairs of matrices, or vectors, that should be near (+1) or far (-1).
+    """Metric learning on pairs of matrices, or vectors, that are labelled as similar (+1) or dissimilar (-1).
 
-    The vocabulary is that of metric-learn's pair learners, which can be replaced by this class; with vectors it solves
-    the problem of ITML, to a proven gap.
+    The interface is that of metric-learn's pair learners. For vectors, the problem is that of ITML, solved to a
+    certified gap.
 
     Parameters
     ----------
-    phi, slack, lam, bounds, scale, prior, solver, order, reg, tol, max_iter, random_state, n_jobs, verbose
-        As in `CovMetric`.
-    preprocessor : array, shape (l, n, n) or (l, d), callable or None, default=None
-        Where pairs are given as indices (K, 2): the examples, or a function that is called with the distinct indices
-        and returns their examples, in that order.
+    phi : str or Embedding, default='auto'
+        The embedding: 'id', 'log', 'relog', 'veclog', 'sqrt', 'power' or 'chol' for matrices, 'vector' for vectors, or
+        an object. 'auto' is 'relog' for matrices and 'vector' for vectors.
+    slack : {'is', 'l2', 're'} or Slack, default='is'
+        The divergence that penalises violated bounds: Itakura-Saito, squared Euclidean, or relative entropy.
+    lam : float, default=1e-2
+        The strength of the prior: each of K pairs of equal weight has the weight 1 / (lam K). If inf, W is the prior
+        and nothing is solved.
+    bounds : (float, float), {'absolute', 'quantile'} or Bounds, default='absolute'
+        The upper bound on the squared distances of similar pairs and the lower bound on those of dissimilar pairs, in
+        units of `scale`: two numbers, the paper's 0.05 and 0.95 ('absolute'), or the 5th and the 95th percentile of the
+        squared distances ('quantile').
+    scale : 'median', float or None, default='median'
+        The unit of the bounds, a squared distance: the median over the pairs, a number, or 1 if None.
+    prior : {'identity', 'covariance'} or array of shape (n, n), default='identity'
+        The metric that W is kept close to, in units of `scale`. 'covariance' is the inverse covariance of the embedded
+        examples.
+    solver : {'auto', 'newton', 'dykstra'} or Solver, default='auto'
+        The solver.
+    order : {'perm', 'rand', 'cyclic'}, default='perm'
+        The order of the projections, for solver='dykstra'.
+    reg : float, default=0.0
+        The regularisation for singular matrices: the fraction of its mean eigenvalue that is added to the diagonal of
+        each matrix.
+    tol : float, default=1e-6
+        The tolerance on the relative duality gap.
+    max_iter : int or None, default=None
+        The maximum number of Newton steps or Dykstra epochs; None for the default of the solver.
+    preprocessor : array of shape (l, n, n) or (l, d), callable or None, default=None
+        The examples, if pairs are given as indices of shape (K, 2). A callable is called with the distinct indices and
+        returns their examples in that order.
+    random_state : int, RandomState, Generator or None, default=None
+        The source of random orders.
+    n_jobs : int or None, default=None
+        The number of threads that embed matrices. The result does not depend on it.
+    verbose : int, default=0
+        If not 0, a progress bar is shown.
 
     Attributes
     ----------
     metric_ : LearnedMetric
-    components_ : array, shape (n, n)
+        The learned metric.
+    components_ : array of shape (n, n)
+        The symmetric square root of the learned matrix.
     threshold_ : float
-        A pair at most so far apart is predicted to be similar.
-    classes_ : array
-        [-1, 1].
-    result_, duality_gap_, gap_bound_, n_iter_, status_, scale_
-        As in `CovMetric`.
+        The distance up to which a pair is predicted to be similar.
+    result_ : SolveResult or None
+        The solution, in units of `scale_` and in the coordinates of the prior; None if `lam` is inf.
+    duality_gap_ : float
+        The certified duality gap: the objective minus the dual objective.
+    gap_bound_ : float
+        The proven bound on the distance of the objective from its optimum: the duality gap plus a bound on the rounding
+        error of its computation.
+    n_iter_ : int
+        The number of Newton steps or Dykstra epochs.
+    status_ : Status
+        How the solve ended.
+    scale_ : float
+        The unit of the bounds, a squared distance.
+    classes_ : array of shape (2,)
+        The labels, [-1, 1].
+    n_features_in_ : int
+        The number of rows n of a matrix, or of entries d of a vector.
+
+    See Also
+    --------
+    CovMetric : Learns from labelled examples.
 
     Examples
     --------
@@ -114,39 +162,39 @@ class CovMetricPairs(SavedEstimator, SolvedMixin, BaseEstimator):  # type: ignor
 
         Parameters
         ----------
-        pairs : array, shape (K, 2, n, n), (K, 2, d), or (K, 2) indices where there is a preprocessor
-        y : array, shape (K,)
-            +1 for pairs that should be near, -1 for those that should be far.
-        pair_weights : array, shape (K,), or None
-            How much each pair counts, relative to the others; positive.
-        calibration_params : dict or None
-            Arguments of `calibrate_threshold`.
+        pairs : array of shape (K, 2, n, n), (K, 2, d) or (K, 2)
+            Pairs of matrices, of vectors, or of indices if there is a preprocessor.
+        y : array of shape (K,)
+            +1 for similar pairs, -1 for dissimilar pairs.
+        pair_weights : array of shape (K,), or None, default=None
+            Positive weights of the pairs, of which only the ratios matter; None for equal weights.
+        calibration_params : dict or None, default=None
+            Keyword arguments of `calibrate_threshold`.
+
+        Returns
+        -------
+        CovMetricPairs
+            The fitted estimator.
+
+        Raises
+        ------
+        ValueError
+            If the pairs, the labels, the weights or a parameter is invalid.
         """
         calibration = {} if calibration_params is None else dict(calibration_params)
         check_calibration(**{"strategy": "accuracy", "min_rate": None, "beta": 1.0, **calibration})
-        examples, index = self._examples(pairs)
+        examples, index = examples_of_pairs(pairs, self.preprocessor)
         similar = signs("y", y, len(index))
         weights = None if pair_weights is None else positive_vector("pair_weights", pair_weights, len(index))
         embedding = embedding_for(self.phi, examples, self.reg)
         embedded = embedding.fit_transform(examples, n_jobs=self.n_jobs)
-        bounds = get_bounds(self.bounds)
-        with solving(self.verbose) as callback:
-            settings = LearningSettings(
-                selection=None,
-                bounds=bounds,
-                scale=self.scale,
-                slack=self.slack,
-                prior=self.prior,
-                solver=chosen_solver(self.solver, self.order),
-                tol=self.tol,
-                max_iter=self.max_iter,
-                callback=callback,
-            )
+        with progress_callback(self.verbose) as callback:
+            settings = settings_from_parameters(self, None, callback)
             no_classes = np.zeros(len(embedded), dtype=np.int64)
             start = FittedProblem.at_prior(settings, embedded, no_classes, embedding.copies_)
-            constraints = bounded(
-                start.examples, LabelledPairs(index, similar), bounds, self.scale, weights, "the two of pairs[{k}]"
-            )
+            labelled = LabelledPairs(index, similar)
+            origin = "the two examples of pairs[{k}]"
+            constraints = bounded(start.examples, labelled, settings.bounds, self.scale, weights, origin)
             fitted = fit_constraints(start, constraints, self.lam, generator(self.random_state))
         self._set_fitted(LearnedMetric(embedding, fitted.metric()), fitted)
         self.n_features_in_ = int(examples.shape[1])
@@ -155,53 +203,154 @@ class CovMetricPairs(SavedEstimator, SolvedMixin, BaseEstimator):  # type: ignor
 
     @property
     def components_(self) -> FloatArray:
-        """The symmetric square root of the learned matrix."""
+        """The symmetric square root of the learned matrix, shape (n, n)."""
         return self.metric_.components
 
     def get_mahalanobis_matrix(self) -> FloatArray:
-        """The learned matrix W, shape (n, n), for the unscaled Phi."""
+        """Return a copy of the learned matrix.
+
+        Returns
+        -------
+        array of shape (n, n)
+            W.
+        """
         check_is_fitted(self)
         return self.metric_.W.copy()
 
     def get_metric(self) -> Callable[..., float]:
-        """A function of two examples that returns their distance; `squared=True` returns D."""
+        """Return the learned distance as a function.
+
+        Returns
+        -------
+        callable
+            A function of two examples that returns their distance sqrt(D), or D with ``squared=True``.
+        """
         check_is_fitted(self)
         return self.metric_.distance
 
     def transform(self, X: Any) -> FloatArray:
-        """Map examples to vectors whose Euclidean distances are the learned ones."""
+        """Map examples to vectors whose Euclidean distances are the learned distances.
+
+        Parameters
+        ----------
+        X : array of shape (l, n, n) or (l, d)
+            Matrices or vectors.
+
+        Returns
+        -------
+        array of shape (l, q)
+            The vectors, with q the number of entries of an embedded example.
+        """
         check_is_fitted(self)
         return self.metric_.transform(X, n_jobs=self.n_jobs)
 
     def pair_distance(self, pairs: Any) -> FloatArray:
-        """The learned distance sqrt(D) of each pair, shape (K,)."""
+        """Return the learned distance sqrt(D) of each pair.
+
+        Parameters
+        ----------
+        pairs : array of shape (K, 2, n, n), (K, 2, d) or (K, 2)
+            Pairs of matrices, of vectors, or of indices if there is a preprocessor.
+
+        Returns
+        -------
+        array of shape (K,)
+            The distances.
+        """
         check_is_fitted(self)
-        examples, index = self._examples(pairs)
+        examples, index = examples_of_pairs(pairs, self.preprocessor)
         vectors = self.metric_.transform(examples, n_jobs=self.n_jobs)
         return np.asarray(np.linalg.norm(vectors[index[:, 0]] - vectors[index[:, 1]], axis=1))
 
     def pair_score(self, pairs: Any) -> FloatArray:
-        """How similar the pairs are: -pair_distance."""
+        """Return the similarity of each pair, which is the negative distance.
+
+        Parameters
+        ----------
+        pairs : array of shape (K, 2, n, n), (K, 2, d) or (K, 2)
+            Pairs of matrices, of vectors, or of indices if there is a preprocessor.
+
+        Returns
+        -------
+        array of shape (K,)
+            The similarities.
+        """
         return -self.pair_distance(pairs)
 
     def decision_function(self, pairs: Any) -> FloatArray:
-        """The same as `pair_score`: higher means more similar."""
+        """Return the similarity of each pair, as `pair_score` does.
+
+        Parameters
+        ----------
+        pairs : array of shape (K, 2, n, n), (K, 2, d) or (K, 2)
+            Pairs of matrices, of vectors, or of indices if there is a preprocessor.
+
+        Returns
+        -------
+        array of shape (K,)
+            The similarities.
+        """
         return self.pair_score(pairs)
 
     def predict(self, pairs: Any) -> IntArray:
-        """+1 for pairs at most `threshold_` apart, -1 for the others."""
+        """Return whether the pairs are predicted to be similar.
+
+        Parameters
+        ----------
+        pairs : array of shape (K, 2, n, n), (K, 2, d) or (K, 2)
+            Pairs of matrices, of vectors, or of indices if there is a preprocessor.
+
+        Returns
+        -------
+        array of int, shape (K,)
+            +1 if the distance is at most `threshold_`, otherwise -1.
+
+        Raises
+        ------
+        AttributeError
+            If no threshold is set.
+        """
         check_is_fitted(self)
         if not hasattr(self, "threshold_"):
             raise AttributeError("no threshold is set: call set_threshold or calibrate_threshold first")
         return np.where(self.pair_distance(pairs) <= self.threshold_, 1, -1)
 
     def score(self, pairs: Any, y: Any) -> float:
-        """The area under the ROC curve of `decision_function`."""
+        """Return the area under the ROC curve of `decision_function`.
+
+        Parameters
+        ----------
+        pairs : array of shape (K, 2, n, n), (K, 2, d) or (K, 2)
+            Pairs of matrices, of vectors, or of indices if there is a preprocessor.
+        y : array of shape (K,)
+            +1 for similar pairs, -1 for dissimilar pairs.
+
+        Returns
+        -------
+        float
+            The area, from 0 to 1.
+        """
         scores = self.decision_function(pairs)
         return float(roc_auc_score(signs("y", y, len(scores)), scores))
 
     def set_threshold(self, threshold: float) -> Self:
-        """Set `threshold_`, a distance."""
+        """Set the distance up to which a pair is predicted to be similar.
+
+        Parameters
+        ----------
+        threshold : float
+            The distance.
+
+        Returns
+        -------
+        CovMetricPairs
+            The estimator itself.
+
+        Raises
+        ------
+        ValueError
+            If the threshold is not a finite number.
+        """
         check_is_fitted(self)
         if not is_number(threshold):
             raise ValueError(f"threshold must be a number, got {threshold!r} of type {type(threshold).__name__}")
@@ -216,54 +365,33 @@ class CovMetricPairs(SavedEstimator, SolvedMixin, BaseEstimator):  # type: ignor
         min_rate: float | None = None,
         beta: float = 1.0,
     ) -> Self:
-        """Choose `threshold_` on labelled pairs.
+        """Choose the threshold on labelled pairs.
 
         Parameters
         ----------
-        strategy : {"accuracy", "f_beta", "max_tpr", "max_tnr"}, default="accuracy"
-        min_rate : float or None
-            For max_tpr the least rate of true negatives, for max_tnr that of true positives.
+        pairs_valid : array of shape (K, 2, n, n), (K, 2, d) or (K, 2)
+            Pairs of matrices, of vectors, or of indices if there is a preprocessor.
+        y_valid : array of shape (K,)
+            +1 for similar pairs, -1 for dissimilar pairs.
+        strategy : {'accuracy', 'f_beta', 'max_tpr', 'max_tnr'}, default='accuracy'
+            What the threshold maximises: the accuracy, the F-beta score, the true positive rate with a true negative
+            rate of at least `min_rate`, or the true negative rate with a true positive rate of at least `min_rate`.
+        min_rate : float or None, default=None
+            The minimal rate, from 0 to 1, for 'max_tpr' and 'max_tnr'.
         beta : float, default=1.0
-            For f_beta.
+            The weight of recall against precision, for 'f_beta'.
+
+        Returns
+        -------
+        CovMetricPairs
+            The estimator itself.
+
+        Raises
+        ------
+        ValueError
+            If the pairs, the labels or a parameter is invalid.
         """
         check_is_fitted(self)
         distances = self.pair_distance(pairs_valid)
         self.threshold_ = best_threshold(distances, signs("y_valid", y_valid, len(distances)), strategy, min_rate, beta)
         return self
-
-    def _examples(self, pairs: Any) -> tuple[npt.NDArray[Any], IntArray]:
-        """The examples of the pairs, and the pairs as indices into them."""
-        array = np.asarray(pairs)
-        if array.ndim == 2 and array.shape[1] == 2:
-            if self.preprocessor is None:
-                raise ValueError(
-                    f"pairs of shape {array.shape} are indices, which need a preprocessor; without one, pairs must "
-                    "have shape (K, 2, n, n), or (K, 2, d) for vectors"
-                )
-            return self._looked_up(array)
-        if array.ndim not in (3, 4) or array.shape[1] != 2 or array.shape[0] == 0:
-            raise ValueError(f"pairs must have shape (K, 2, n, n), or (K, 2, d) for vectors; got {array.shape}")
-        as_numbers("pairs", array)  # NaN is found with its index into the pairs
-        return array.reshape(-1, *array.shape[2:]), np.arange(2 * len(array)).reshape(-1, 2)
-
-    def _looked_up(self, indices: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], IntArray]:
-        if len(indices) == 0:
-            raise ValueError("pairs is empty: at least one pair is needed")
-        distinct, index = np.unique(indices, return_inverse=True)
-        index = index.reshape(indices.shape)
-        if callable(self.preprocessor):
-            found = np.asarray(self.preprocessor(distinct))
-            if found.ndim not in (2, 3) or len(found) != len(distinct):
-                raise ValueError(
-                    f"preprocessor must return one example for each of the {len(distinct)} indices that it is given; "
-                    f"it returned an array of shape {found.shape}"
-                )
-            return found, index
-        examples = np.asarray(self.preprocessor)
-        if not np.issubdtype(distinct.dtype, np.integer):
-            raise ValueError(f"pairs must be integers (indices into preprocessor), got dtype {indices.dtype}")
-        outside = (indices < 0) | (indices >= len(examples))
-        if outside.any():
-            where = first_index(outside)
-            raise ValueError(f"pairs{where} is {indices[tuple(where)]}: it must be in 0..{len(examples) - 1}")
-        return examples[distinct], index

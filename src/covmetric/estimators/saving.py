@@ -1,4 +1,4 @@
-"""What estimators put into a model file, and how they take it back."""
+"""The state of estimators in model files."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from covmetric.metric import LearnedMetric
 from covmetric.model_file import Savable, constructor_defaults, for_any_machine
 from covmetric.solvers import SolveResult
 
-#: What each part must be; a file may say anything.
-_SENSIBLE: dict[str, Callable[[Any], bool]] = {
+#: Checks of the fitted attributes that come from a file, which may be damaged or hostile.
+_CHECKS: dict[str, Callable[[Any], bool]] = {
     "metric_": lambda v: isinstance(v, LearnedMetric),
     "result_": lambda v: v is None or isinstance(v, SolveResult),
     "scale_": lambda v: is_number(v) and v > 0,
@@ -29,7 +29,7 @@ _SENSIBLE: dict[str, Callable[[Any], bool]] = {
 
 
 class SavedEstimator(Savable):
-    """An estimator whose fitted attributes `_parts`, and the names of its features, go into a file."""
+    """An estimator that can be saved: its parameters, and the fitted attributes that `_parts` names."""
 
     _parts: ClassVar[tuple[str, ...]]
     metric_: LearnedMetric
@@ -42,6 +42,7 @@ class SavedEstimator(Savable):
         Returns
         -------
         bool
+            True after `fit`.
         """
         return hasattr(self, self._parts[0])
 
@@ -51,30 +52,32 @@ class SavedEstimator(Savable):
         Returns
         -------
         dict
+            From names to values.
         """
         parameters = for_any_machine({name: getattr(self, name) for name in constructor_defaults(type(self))})
         return {**parameters, **(self._fitted_parts() if self.is_fitted() else {})}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
-        """Make an estimator of its state, which may come from a hostile file.
+        """Return the estimator with this state, which may come from a hostile file.
 
         Parameters
         ----------
         state : dict
-            As of `get_state`.
+            A state as `get_state` returns it.
 
         Returns
         -------
-        estimator
+        SavedEstimator
+            The estimator, fitted if the state has fitted attributes.
 
         Raises
         ------
         ValueError
-            If the state does not make sense.
+            If the state is incomplete or invalid.
         """
         estimator = cls(**for_any_machine({name: state.pop(name) for name in constructor_defaults(cls)}))
-        if state:  # otherwise it is not fitted: the learner of a classifier
+        if state:  # the `learner` of a classifier is not fitted
             estimator._restore(state)
         return estimator
 
@@ -83,12 +86,12 @@ class SavedEstimator(Savable):
         return {name: getattr(self, name) for name in names if hasattr(self, name)}
 
     def _restore(self, state: dict[str, Any]) -> None:
-        """Take over the parts that a file has, after looking at each."""
+        """Check the fitted attributes, and set them."""
         names, output = state.pop("feature_names_in_", None), state.pop("_sklearn_output_config", None)
         if set(state) != set(self._parts):
             raise ValueError(f"{type(self).__name__} lacks, or does not have, {sorted(set(state) ^ set(self._parts))}")
         for name, value in state.items():
-            if name in _SENSIBLE and not _SENSIBLE[name](value):
+            if name in _CHECKS and not _CHECKS[name](value):
                 raise ValueError(f"{name} of {type(self).__name__} does not make sense")
             setattr(self, name, value)
         if names is not None:
@@ -102,7 +105,7 @@ class SavedEstimator(Savable):
     def _check_restored(self) -> None:
         shape = self.metric_.embedding.shape_in_
         if shape[0] != self.n_features_in_:
-            raise ValueError(f"n_features_in_ is {self.n_features_in_}, and the metric was learned on {shape}")
+            raise ValueError(f"n_features_in_ is {self.n_features_in_}, but the metric was learned on {shape}")
         result = getattr(self, "result_", None)
         if result is not None:
             check_claims(result)

@@ -1,1 +1,1 @@
-"""From labelled examples to a solved problem: settings, priors, fits along a path of lambda, splits, rules, scores."""
+"""Learning from labelled examples: settings, priors, fits along a path of lambda, splits, decision rules, scores."""

@@ -1,4 +1,4 @@
-"""What users hand to the estimators: matrices (l, n, n) or vectors (l, d), and labels."""
+"""Checks of the examples and labels that users pass to the estimators: matrices (l, n, n) or vectors (l, d)."""
 
 from __future__ import annotations
 
@@ -14,36 +14,85 @@ from sklearn.utils.validation import validate_data
 from covmetric._utils.validation import IntArray, as_numbers, precision_of, symmetric, symmetry_tolerance
 from covmetric.embeddings import Embedding, get_embedding
 
-# By measurement on NATOPS, ERing and Epilepsy (docs/estimators.md).
+# The most accurate Phi on NATOPS, ERing and Epilepsy (docs/estimators.md).
 DEFAULT_PHI = "relog"
-_SETTINGS: dict[str, Any] = {"reset": True, "allow_nd": True, "dtype": "numeric", "ensure_all_finite": False}
+# The embedding checks for NaN and infinity, because its messages name the index of the entry.
+_VALIDATION: dict[str, Any] = {"allow_nd": True, "dtype": "numeric", "ensure_all_finite": False}
 
 
 def check_examples(estimator: BaseEstimator, X: Any, *, reset: bool = False) -> npt.NDArray[Any]:
-    """X as an array of matrices or vectors; NaN and asymmetry are found, with their index, by the embedding."""
+    """Return X as an array of matrices or vectors.
+
+    The entries are not checked: the embedding checks for NaN and asymmetry, and its messages name the index.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+        The estimator that X is passed to. Its `n_features_in_` and `feature_names_in_` are compared with X.
+    X : array-like of shape (l, n, n) or (l, d)
+        Matrices or vectors.
+    reset : bool, default=False
+        Whether to set `n_features_in_` and `feature_names_in_` instead.
+
+    Returns
+    -------
+    array of shape (l, n, n) or (l, d)
+        The examples.
+
+    Raises
+    ------
+    ValueError
+        If X has another shape, or does not match the examples that the estimator was fitted on.
+    """
     X, hermitian = _split_complex(X)
-    array = validate_data(estimator, X, **{**_SETTINGS, "reset": reset})
+    array = validate_data(estimator, X, reset=reset, **_VALIDATION)
     return _check_shape(array if hermitian is None else hermitian)
 
 
 def check_labelled(
     estimator: BaseEstimator, X: Any, y: Any, *, reset: bool = True
 ) -> tuple[npt.NDArray[Any], npt.NDArray[Any], IntArray]:
-    """X as above, with the classes that occur in y and the class of each example as 0..n_c-1."""
-    settings = {**_SETTINGS, "reset": reset, "ensure_min_samples": 2 if reset else 1}
+    """Return labelled examples, with the labels as class indices.
+
+    Parameters
+    ----------
+    estimator : BaseEstimator
+        The estimator that X is passed to.
+    X : array-like of shape (l, n, n) or (l, d)
+        Matrices or vectors.
+    y : array-like of shape (l,)
+        The label of each example.
+    reset : bool, default=True
+        Whether to set `n_features_in_` and `feature_names_in_` of the estimator. If True, X must hold at least two
+        examples.
+
+    Returns
+    -------
+    X : array of shape (l, n, n) or (l, d)
+        The examples.
+    classes : array of shape (n_classes,)
+        The distinct labels, sorted.
+    codes : array of int, shape (l,)
+        The index into `classes` of each label.
+
+    Raises
+    ------
+    ValueError
+        If X or y has the wrong shape, or y does not hold class labels.
+    """
     X, hermitian = _split_complex(X)
-    array, labels = validate_data(estimator, X, y, **settings)
+    array, labels = validate_data(estimator, X, y, reset=reset, ensure_min_samples=2 if reset else 1, **_VALIDATION)
     check_classification_targets(labels)
     classes, codes = np.unique(labels, return_inverse=True)
     return _check_shape(array if hermitian is None else hermitian), classes, codes.astype(np.int64)
 
 
 def _split_complex(X: Any) -> tuple[Any, npt.NDArray[Any] | None]:
-    """What scikit-learn is to check, and the complex matrices themselves: it refuses all complex numbers."""
+    """The array for scikit-learn to check, which refuses complex numbers, and the complex matrices themselves."""
     if isinstance(X, np.ndarray | list | tuple):
         try:
             array = np.asarray(X)
-        except ValueError:  # ragged, which scikit-learn says better
+        except ValueError:  # a ragged list, for which scikit-learn has a better message
             return X, None
         if np.iscomplexobj(array) and array.ndim == 3:
             return array.real, array
@@ -51,32 +100,66 @@ def _split_complex(X: Any) -> tuple[Any, npt.NDArray[Any] | None]:
 
 
 def require_classes(classes: npt.NDArray[Any]) -> None:
-    """A metric is learned from what tells classes apart."""
+    """Raise ValueError unless there are at least two classes.
+
+    Parameters
+    ----------
+    classes : array of shape (n_classes,)
+        The distinct labels.
+    """
     if len(classes) < 2:
         raise ValueError(f"y has only one class, {classes.tolist()[0]!r}: at least two classes are needed")
 
 
 def embedding_for(phi: Any, X: npt.NDArray[Any], reg: float) -> Embedding:
-    """An unfitted embedding for X: a name, "auto", or a copy of the object."""
+    """Return an unfitted embedding for the examples.
+
+    Parameters
+    ----------
+    phi : str or Embedding
+        The name of an embedding, "auto", or an object, which is copied.
+    X : array of shape (l, n, n) or (l, d)
+        The examples.
+    reg : float
+        The regularisation of the embedding. It must be 0 if `phi` is an object or X holds vectors.
+
+    Returns
+    -------
+    Embedding
+        Not fitted yet.
+
+    Raises
+    ------
+    ValueError
+        If the name is unknown, or the embedding does not take such examples.
+    """
     vectors = X.ndim == 2
     if isinstance(phi, Embedding) and reg:
-        raise ValueError(f"reg goes with the name of a phi; set that of the object, {phi!r}")
+        raise ValueError(
+            f"reg can only be set together with the name of a phi; set the reg of the object {phi!r} instead"
+        )
     if isinstance(phi, str) and phi == "auto":
         phi = "vector" if vectors else DEFAULT_PHI
     named = not isinstance(phi, Embedding)
     embedding = get_embedding(phi) if named else copy.deepcopy(phi)
     if embedding.takes_vectors != vectors:
         kind = "vectors, shape (l, d)" if vectors else "matrices, shape (l, n, n)"
-        raise ValueError(f"phi {embedding.name!r} does not take {kind}, but X has shape {X.shape}; use phi 'auto'")
+        raise ValueError(f"phi {embedding.name!r} does not take {kind}, but X has shape {X.shape}; use phi='auto'")
     if vectors and reg:
-        raise ValueError(f"reg is for matrices, and X holds vectors, shape {X.shape}; leave it at 0")
+        raise ValueError(f"reg applies to matrices, but X holds vectors, shape {X.shape}; set reg=0")
     if named and not vectors:
         embedding.reg = reg
     return embedding
 
 
 def check_entries(array: npt.NDArray[Any]) -> None:
-    """Raise ValueError, with the index, for entries that are not finite, and matrices that are not symmetric."""
+    """Raise ValueError, with the index, if an entry is not finite or a matrix is not symmetric (Hermitian).
+
+    Parameters
+    ----------
+    array : array of shape (l, n, n) or (l, d)
+        Matrices or vectors.
+    """
     numbers = as_numbers("X", array)
     if array.ndim == 3:
         symmetric("X", numbers, rtol=symmetry_tolerance(precision_of(array.dtype)))
@@ -87,5 +170,5 @@ def _check_shape(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
         if array.shape[1] != array.shape[2] or array.shape[1] == 0:
             raise ValueError(f"X must hold square matrices, shape (l, n, n) with n >= 1; got {array.shape}")
     elif array.ndim != 2:
-        raise ValueError(f"X must have shape (l, n, n), matrices, or (l, d), vectors; got {array.shape}")
+        raise ValueError(f"X must have shape (l, n, n) for matrices, or (l, d) for vectors; got {array.shape}")
     return array

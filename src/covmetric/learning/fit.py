@@ -1,4 +1,4 @@
-"""From embedded, labelled examples to a metric: what all the estimators have in common."""
+"""Fits of the learning problem on embedded, labelled examples, which all estimators share."""
 
 from __future__ import annotations
 
@@ -15,31 +15,32 @@ from covmetric.problem import MetricProblem
 from covmetric.solvers import SolveResult, Status, solve, solve_path
 
 
-@dataclass
+@dataclass(frozen=True)
 class FittedProblem:
     """A learning problem on labelled examples, and its solution at one lambda.
 
-    The solver sees R Phi / sqrt(scale) with R R = prior; `metric` turns its W back into that of Phi.
+    The solver works with R Phi(X) / sqrt(scale), where R R is the prior. `metric` transforms its W back to the
+    coordinates of Phi(X).
 
-    Attributes
+    Parameters
     ----------
     settings : LearningSettings
         How the constraints are made, and how the problem is solved.
     examples : array of shape (l, n, m)
-        R Phi(X).
+        The embedded examples in the coordinates of the prior, R Phi(X).
     codes : array of int, shape (l,)
-        Classes 0..n_c-1.
+        The classes of the examples, 0..n_classes-1.
     root : array of shape (n, n), or None
-        R; None for the identity.
-    lam : float
-        Lambda; inf if nothing has been learned.
-    constraints : Constraints or None
-        None if lambda is inf.
-    result : SolveResult or None
-        None if lambda is inf.
-    copies : int
-        As `Embedding.copies_`. The weights are multiplied by it, because the regulariser counts each number of W as
-        often.
+        The symmetric square root R of the prior; None for the identity.
+    lam : float, default=inf
+        The strength of the prior, lambda; inf if nothing has been learned.
+    constraints : Constraints or None, default=None
+        The pairs, bounds and weights; None if lambda is inf.
+    result : SolveResult or None, default=None
+        The solution; None if lambda is inf.
+    copies : int, default=1
+        The `copies_` of the embedding: how often W holds each of its numbers. The weights are multiplied by it, because
+        the divergence from the prior counts each number as often.
     """
 
     settings: LearningSettings
@@ -60,17 +61,18 @@ class FittedProblem:
         Parameters
         ----------
         settings : LearningSettings
-            The settings.
+            How the constraints are made, and how the problem is solved.
         embedded : array of shape (l, n, m)
             The embedded examples.
         codes : array of int, shape (l,)
-            Their classes, 0..n_c-1.
+            The classes of the examples, 0..n_classes-1.
         copies : int, default=1
-            As `Embedding.copies_`.
+            The `copies_` of the embedding.
 
         Returns
         -------
         FittedProblem
+            Without constraints and without a result.
         """
         root = prior_root(settings.prior, embedded, copies)
         examples = embedded if root is None else np.asarray(root @ embedded)
@@ -83,36 +85,38 @@ class FittedProblem:
 
     @property
     def scale(self) -> float:
-        """The unit of the squared distances that the solver saw."""
+        """The squared distance by which the solver's squared distances were divided."""
         return 1.0 if self.constraints is None else self.constraints.scale
 
     def metric(self) -> FloatArray:
-        """Return W in the coordinates of the unscaled Phi.
+        """Return the learned matrix in the coordinates of Phi(X), without a prior and a scale.
 
         Returns
         -------
         array of shape (n, n)
+            W, symmetric.
         """
         n = self.examples.shape[1]
-        W = np.eye(n) if self.result is None or self.constraints is None else self.result.W / self.constraints.scale
+        W = np.eye(n) if self.result is None else self.result.W / self.scale
         if self.root is None:
             return W
         learned = self.root @ W @ self.root
         return np.asarray(0.5 * (learned + learned.T))
 
     def problem(self, constraints: Constraints, lam: float = 1.0) -> MetricProblem:
-        """Return the problem that these constraints pose.
+        """Return the optimisation problem with the given constraints.
 
         Parameters
         ----------
         constraints : Constraints
-            Pairs, bounds and weights.
+            The pairs, bounds and weights.
         lam : float, default=1.0
             Lambda, by which the weights are divided.
 
         Returns
         -------
         MetricProblem
+            The problem in the coordinates of the prior and in units of the scale.
         """
         return MetricProblem(
             self.examples / np.sqrt(constraints.scale),
@@ -125,23 +129,28 @@ class FittedProblem:
 
 
 def fit_path(start: FittedProblem, lambdas: Sequence[float], rng: np.random.Generator) -> list[FittedProblem]:
-    """Solve a problem at each lambda, along a path of warm starts.
+    """Solve a problem at each lambda, from the largest to the smallest, each from the solution before.
 
-    If the pairs are chosen again under the learned metric, each lambda has its own pairs from then on.
+    If `settings.selection.rounds` is larger than 1, the pairs of each lambda are then chosen again under its metric.
 
     Parameters
     ----------
     start : FittedProblem
         The problem at its prior.
     lambdas : sequence of floats
-        Positive; inf stands for the prior itself.
+        Positive numbers; inf stands for the prior.
     rng : Generator
-        For random pairs and orders.
+        The source of random pairs and random orders.
 
     Returns
     -------
     list of FittedProblem
-        In the order of `lambdas`; fewer after Ctrl-C.
+        In the order of `lambdas`. After Ctrl-C, only the problems that were reached.
+
+    Raises
+    ------
+    ValueError
+        If a lambda is not positive, or there are no pairs to learn from.
     """
     for lam in lambdas:
         check_lam(lam)
@@ -179,17 +188,23 @@ def fit_constraints(
     Parameters
     ----------
     start : FittedProblem
-        The problem at its prior, or at another solution.
+        The problem at its prior, or with another solution.
     constraints : Constraints
-        Pairs, bounds and weights.
+        The pairs, bounds and weights.
     lam : float
-        Positive; inf returns `start`.
+        A positive number, or inf for the prior.
     rng : Generator
-        For random orders.
+        The source of random orders.
 
     Returns
     -------
     FittedProblem
+        The solved problem; `start` itself if `lam` is inf.
+
+    Raises
+    ------
+    ValueError
+        If `lam` is not positive.
     """
     check_lam(lam)
     if lam == np.inf:
@@ -201,7 +216,7 @@ def fit_constraints(
 
 
 def _choose_constraints(fitted: FittedProblem, selection: PairSelection, rng: np.random.Generator) -> Constraints:
-    """Pairs chosen under the current metric, and their bounds."""
+    """Choose pairs under the current metric, and set their bounds."""
     settings = fitted.settings
     factor = None if fitted.result is None else np.asarray(np.linalg.cholesky(fitted.result.W), dtype=np.float64)
     return constrain(fitted.examples, fitted.codes, selection, settings.bounds, settings.scale, rng, factor)

@@ -1,8 +1,8 @@
-"""More labelled examples for a solved problem, at the cost of what they add."""
+"""Incremental learning: more labelled examples for a problem that has been solved."""
 
 from __future__ import annotations
 
-import dataclasses
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,61 +16,62 @@ from covmetric.solvers import SolveResult, solve
 def extend(fitted: FittedProblem, embedded: FloatArray, codes: IntArray, random_state: Any) -> FittedProblem:
     """Add examples to a solved problem, and solve it again from the old multipliers.
 
-    The embedding, the prior and the scale stay as they are. Pairs that touch a new example are added, and the weights
-    follow the number of pairs.
+    The embedding, the prior, the scale and the bounds do not change. Pairs with a new example are added, and all pairs
+    get the same weight. If `settings.selection.rounds` is larger than 1, the new pairs are chosen under the learned
+    metric.
 
     Parameters
     ----------
     fitted : FittedProblem
-        The problem so far.
+        The problem on the old examples.
     embedded : array of shape (l, n, m)
         The new examples, embedded.
     codes : array of int, shape (l,)
-        Their classes.
+        The classes of the new examples.
     random_state : int, RandomState, Generator or None
-        For random pairs and orders.
+        The source of random pairs and random orders.
 
     Returns
     -------
     FittedProblem
-        Where nothing was learned before (lambda = inf), only the examples grow.
+        The problem on all examples, solved. If nothing was learned before (lambda = inf), only examples are added.
     """
     examples = embedded if fitted.root is None else np.asarray(fitted.root @ embedded)
-    wider = dataclasses.replace(
+    extended = replace(
         fitted,
         examples=np.concatenate([fitted.examples, examples]),
         codes=np.concatenate([fitted.codes, codes]),
     )
     if fitted.constraints is None or fitted.result is None:
-        return wider
-    settings, before = fitted.settings, fitted.constraints
-    constraints = _with_new_pairs(wider, before, fitted.result, len(fitted.codes), random_state)
-    n_before, n_after = len(before.pairs), len(constraints.pairs)
+        return extended
+    settings = fitted.settings
+    constraints = _add_pairs(extended, fitted.constraints, fitted.result, len(fitted.codes), random_state)
+    n_before, n_after = len(fitted.constraints.pairs), len(constraints.pairs)
     result = solve(
-        wider.problem(constraints, fitted.lam),
+        extended.problem(constraints, fitted.lam),
         settings.solver,
         settings.tol,
         settings.max_iter,
         generator(random_state),
-        # With more pairs each has less weight, and multipliers that were near their limit would be beyond it.
+        # The weight of each pair falls by this factor. Without it, multipliers near their upper limit would exceed it.
         n_before / n_after * fitted.result.warm_start(added=n_after - n_before),
     )
-    return dataclasses.replace(wider, constraints=constraints, result=result)
+    return replace(extended, constraints=constraints, result=result)
 
 
-def _with_new_pairs(
-    wider: FittedProblem, before: Constraints, result: SolveResult, old: int, random_state: Any
+def _add_pairs(
+    extended: FittedProblem, before: Constraints, result: SolveResult, n_old: int, random_state: Any
 ) -> Constraints:
-    """The constraints, and those of pairs with an example from index `old` on."""
-    selection, examples = wider.settings.selection, wider.examples
+    """Add pairs with at least one of the examples from index `n_old` on."""
+    selection, examples = extended.settings.selection, extended.examples
     assert selection is not None
-    seen = np.linalg.cholesky(result.W).T @ examples if selection.rounds > 1 else examples
-    chosen = selection.select(seen.reshape(len(seen), -1), wider.codes, generator(random_state), old)
+    mapped = np.linalg.cholesky(result.W).T @ examples if selection.rounds > 1 else examples
+    chosen = selection.select(mapped.reshape(len(mapped), -1), extended.codes, generator(random_state), n_old)
     if not (squared_distances(examples, chosen.pairs) > 0.0).any():
         return before
     added = bounded(examples, chosen, AbsoluteBounds(*before.limits), before.scale)
     count = len(before.pairs) + len(added.pairs)
-    return dataclasses.replace(
+    return replace(
         before,
         pairs=np.concatenate([before.pairs, added.pairs]),
         similar=np.concatenate([before.similar, added.similar]),

@@ -1,4 +1,4 @@
-"""The prior: the metric that W is kept close to."""
+"""The prior: the metric that W is kept close to. `PRIORS` lists the priors by name."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from covmetric._utils.validation import FloatArray, as_floats, as_numbers, symmetric
 from covmetric.embeddings.matrices import as_real
 
+#: The eigenvalues, shape (n,), and the eigenvectors, shape (n, n), of a symmetric matrix.
 Spectrum = tuple[FloatArray, FloatArray]
 
 
@@ -18,26 +19,33 @@ def prior_root(prior: Any, embedded: FloatArray, copies: int) -> FloatArray | No
 
     Parameters
     ----------
-    prior : str or array of shape (n, n)
-        A key of `PRIORS`, or a matrix.
+    prior : {'identity', 'covariance'} or array of shape (n, n)
+        The identity, the inverse covariance of the embedded examples, or a positive definite matrix. Directions in
+        which the examples do not vary get the largest eigenvalue that the inverse covariance has in the others.
     embedded : array of shape (l, n, m)
         The embedded examples.
     copies : int
-        As `Embedding.copies_`: 2 where W is the real form of a Hermitian matrix. The prior may then be Hermitian, of
-        shape (n/2, n/2).
+        The `copies_` of the embedding: 2 if W is the real form of a Hermitian matrix. The prior may then be Hermitian,
+        of shape (n/2, n/2).
 
     Returns
     -------
     array of shape (n, n), or None
-        None for the identity.
+        The symmetric matrix R with R R = prior; None for the identity.
 
     Raises
     ------
     ValueError
-        If the prior is unknown, of another shape, or not positive definite.
+        If the name is unknown, or the matrix has the wrong shape or is not positive definite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> prior_root(np.diag([4.0, 9.0]), np.zeros((1, 2, 1)), copies=1).tolist()
+    [[2.0, 0.0], [0.0, 3.0]]
     """
     if not isinstance(prior, str):
-        spectrum: Spectrum | None = _given(prior, embedded.shape[1], copies)
+        spectrum: Spectrum | None = _matrix_spectrum(prior, embedded.shape[1], copies)
     elif prior in PRIORS:
         spectrum = PRIORS[prior](embedded)
     else:
@@ -54,31 +62,32 @@ def _identity(embedded: FloatArray) -> None:
 
 
 def _inverse_covariance(embedded: FloatArray) -> Spectrum:
-    """The spectrum of the inverse covariance of the embedded examples."""
+    """The spectrum of the inverse covariance of the columns of the embedded examples."""
     n = embedded.shape[1]
     centred = np.moveaxis(embedded - embedded.mean(axis=0), 1, 2).reshape(-1, n)
     eigenvalues, vectors = np.linalg.eigh(centred.T @ centred / len(centred))
-    # Directions without any spread get the scale of the smallest direction that has some.
-    spread = eigenvalues > n * np.finfo(np.float64).eps * eigenvalues[-1]
-    if not spread.any():
-        raise ValueError("prior 'covariance' needs examples that differ; all embedded examples are equal")
-    return 1.0 / np.maximum(eigenvalues, eigenvalues[spread].min()), vectors
+    # n eps times the largest eigenvalue is the rounding error of the eigenvalues.
+    varies = eigenvalues > n * np.finfo(np.float64).eps * eigenvalues[-1]
+    if not varies.any():
+        raise ValueError("prior 'covariance' needs examples that differ, but all embedded examples are equal")
+    return 1.0 / np.maximum(eigenvalues, eigenvalues[varies].min()), vectors
 
 
-def _given(prior: Any, n: int, copies: int) -> Spectrum:
-    """The spectrum of a matrix."""
+def _matrix_spectrum(prior: Any, n: int, copies: int) -> Spectrum:
+    """The spectrum of a matrix, after checking it."""
     matrix = as_numbers("prior", prior) if copies == 2 else as_floats("prior", prior)
-    if copies == 2 and matrix.shape == (n // 2, n // 2):  # a Hermitian prior
+    if copies == 2 and matrix.shape == (n // 2, n // 2):
+        # `as_real` divides by sqrt(2), which keeps the norm of Phi. W is not divided.
         matrix = np.sqrt(2.0) * as_real(symmetric("prior", matrix.astype(np.complex128)))
     if matrix.shape != (n, n):
-        raise ValueError(f"prior must have shape ({n}, {n}), that of W; got {matrix.shape}")
+        raise ValueError(f"prior must have the shape of W, ({n}, {n}); got {matrix.shape}")
     eigenvalues, vectors = np.linalg.eigh(symmetric("prior", matrix))
     if not eigenvalues[0] > 0.0:
-        raise ValueError(f"prior must be positive definite; its smallest eigenvalue is {eigenvalues[0]:.3g}")
+        raise ValueError(f"prior must be positive definite, but its smallest eigenvalue is {eigenvalues[0]:.3g}")
     return eigenvalues, vectors
 
 
-#: From the embedded examples to the eigenvalues and eigenvectors of the prior; None stands for the identity.
+#: From the embedded examples, shape (l, n, m), to the spectrum of the prior; None stands for the identity.
 PRIORS: dict[str, Callable[[FloatArray], Spectrum | None]] = {
     "identity": _identity,
     "covariance": _inverse_covariance,

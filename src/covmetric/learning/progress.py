@@ -1,4 +1,4 @@
-"""Progress of long work, on request."""
+"""A progress bar for a solve."""
 
 from __future__ import annotations
 
@@ -11,8 +11,19 @@ from covmetric.solvers import Callback, SolverState
 
 
 @contextmanager
-def solving(verbose: int) -> Iterator[Callback | None]:
-    """A callback for a solve that shows the iterations and the certified gap; None where nothing is to be shown."""
+def progress_callback(verbose: int) -> Iterator[Callback | None]:
+    """Return a context manager for a solver callback that shows a progress bar.
+
+    Parameters
+    ----------
+    verbose : int
+        If 0, nothing is shown.
+
+    Yields
+    ------
+    callable or None
+        A callback that shows the iterations and the certified relative gap; None if nothing is shown.
+    """
     if not verbose:
         yield None
         return

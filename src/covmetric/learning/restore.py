@@ -1,4 +1,4 @@
-"""A solved problem from the parts of a model file, with its proof computed again from the data."""
+"""Fitted problems from model files, whose certificates are computed again from the data."""
 
 from __future__ import annotations
 
@@ -19,40 +19,48 @@ def restore_fitted(
     metric: LearnedMetric, result: SolveResult | None, scale: float, embedded: FloatArray, codes: IntArray,
     settings: Any, root: Any, lam: Any, constraints: Any,
 ) -> FittedProblem:  # fmt: skip
-    """Return the solved problem of a classifier, with its certificate checked against the examples.
+    """Return the fitted problem of a classifier after checking it against the examples.
 
     Parameters
     ----------
     metric : LearnedMetric
         The metric of the classifier.
     result : SolveResult or None
-        Its solve.
+        The result of its solve; None if nothing was learned.
     scale : float
-        Its scale.
+        The squared distance by which the solver's squared distances were divided.
     embedded : array of shape (l, n, m)
-        The embedded references.
+        The embedded reference examples.
     codes : array of int, shape (l,)
         Their classes.
-    settings, root, lam, constraints : objects
-        The fields of `FittedProblem`, as they came from the file.
+    settings : LearningSettings
+        The settings of the learner.
+    root : array of shape (n, n), or None
+        The symmetric square root of the prior.
+    lam : float
+        The strength of the prior, lambda.
+    constraints : Constraints or None
+        The pairs, bounds and weights; None if nothing was learned.
 
     Returns
     -------
     FittedProblem
+        The problem, on the reference examples.
 
     Raises
     ------
     ValueError
-        If the parts contradict each other, or claim more than the data proves.
+        If a part has the wrong type, if the parts contradict each other, or if the certificate differs from the one
+        that the data gives.
     """
     check_lam(lam)
     n = embedded.shape[1]
     if not isinstance(settings, LearningSettings) or not (constraints is None or isinstance(constraints, Constraints)):
-        raise ValueError("its settings, or its constraints, are missing")
+        raise ValueError("its settings or its constraints are missing")
     if settings.selection is None:
         raise ValueError("its selection of pairs is missing")
-    if not (lam == np.inf) == (result is None) == (constraints is None):
-        raise ValueError("what was learned, its pairs and lambda do not belong together")
+    if len({lam == np.inf, result is None, constraints is None}) > 1:
+        raise ValueError("its result, its pairs and its lambda do not belong together")
     settings.check()
     if root is not None:
         root = symmetric("root", as_floats("root", root))
@@ -63,9 +71,10 @@ def restore_fitted(
     fitted = FittedProblem(settings, examples, codes, root, float(lam), constraints, result, copies)
     if constraints is not None:
         _check_pairs(constraints, codes, scale)
-        _check_proof(fitted)
+        _check_certificate(fitted)
+    # The same computation gives the same bits on one machine; the tolerance allows for another BLAS.
     if not np.abs(fitted.metric() - metric.W).max() <= 1e-10 * np.abs(metric.W).max():
-        raise ValueError("its metric is not that of its result")
+        raise ValueError("its metric does not belong to its result")
     return fitted
 
 
@@ -75,18 +84,18 @@ def check_claims(result: SolveResult) -> None:
     Parameters
     ----------
     result : SolveResult
-        A result that came from a file.
+        A result from a model file.
     """
-    stated = result.certificate
-    again = Certificate.from_values(
-        stated.primal, stated.dual, max_violation=stated.max_violation, tol=stated.tol, rounding=stated.rounding
+    claimed = result.certificate
+    recomputed = Certificate.from_values(
+        claimed.primal, claimed.dual, max_violation=claimed.max_violation, tol=claimed.tol, rounding=claimed.rounding
     )
-    if again != stated or stated.rounding < 0.0 or (result.status is Status.SOLVED and not stated.solved):
+    if recomputed != claimed or claimed.rounding < 0.0 or (result.status is Status.SOLVED and not claimed.solved):
         raise ValueError("its certificate contradicts itself, or its status")
 
 
 def _check_pairs(constraints: Constraints, codes: IntArray, scale: float) -> None:
-    """Pairs from labels are distinct, and similar where the labels agree."""
+    """Raise ValueError unless the pairs are distinct pairs of examples, and similar exactly if their labels agree."""
     pairs = constraints.pairs
     if pairs.ndim != 2 or pairs.shape[1] != 2 or len(pairs) == 0 or pairs.min() < 0 or pairs.max() >= len(codes):
         raise ValueError("its pairs are not pairs of its references")
@@ -95,18 +104,20 @@ def _check_pairs(constraints: Constraints, codes: IntArray, scale: float) -> Non
     if not np.array_equal(constraints.similar, np.where(codes[pairs[:, 0]] == codes[pairs[:, 1]], 1.0, -1.0)):
         raise ValueError("its pairs contradict its labels")
     if constraints.scale != scale:
-        raise ValueError(f"its scale_ is {scale}, that of its pairs {constraints.scale}")
+        raise ValueError(f"its scale_ is {scale}, but the scale of its pairs is {constraints.scale}")
 
 
-def _check_proof(fitted: FittedProblem) -> None:
-    """Compute the certificate again, and compare it with what is claimed."""
+def _check_certificate(fitted: FittedProblem) -> None:
+    """Raise ValueError unless the certificate is the one that the data gives, up to rounding."""
     assert fitted.result is not None and fitted.constraints is not None
     claimed, tol = fitted.result.certificate, fitted.settings.tol
-    proof = fitted.problem(fitted.constraints, fitted.lam).certify(fitted.result.W, fitted.result.multipliers, tol)
-    allowed = 1e-8 * max(1.0, abs(proof.primal)) + proof.rounding
+    problem = fitted.problem(fitted.constraints, fitted.lam)
+    recomputed = problem.certify(fitted.result.W, fitted.result.multipliers, tol)
+    # The certificate may have been computed with another BLAS, hence with other rounding errors.
+    allowed = 1e-8 * max(1.0, abs(recomputed.primal)) + recomputed.rounding
     for name in ("gap", "primal", "dual", "rounding"):
-        found, stated = getattr(proof, name), getattr(claimed, name)
-        if not abs(found - stated) <= allowed:
-            raise ValueError(f"its {name} is {found:.3g}, and it claims {stated:.3g}")
+        actual, stated = getattr(recomputed, name), getattr(claimed, name)
+        if not abs(actual - stated) <= allowed:
+            raise ValueError(f"its {name} is {actual:.3g}, and it claims {stated:.3g}")
     if claimed.tol != tol:
-        raise ValueError(f"it was to be solved to {tol:.3g}, and claims {claimed.tol:.3g}")
+        raise ValueError(f"its settings have the tolerance {tol:.3g}, and its certificate {claimed.tol:.3g}")

@@ -1,4 +1,4 @@
-"""The accuracy of candidate settings on a split."""
+"""The accuracy of candidate settings on one split."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from covmetric.learning.splits import Split
 from covmetric.metric import LearnedMetric
 from covmetric.neighbors.votes import count_votes
 
-#: Why scores are missing after Ctrl-C.
+#: The reason that `score_candidates` gives for missing scores after Ctrl-C.
 INTERRUPTED = "Ctrl-C"
 
 
 @dataclass(frozen=True)
 class CandidatePath:
-    """Candidates that differ in lambda only, and share a path of warm starts.
+    """Candidates that differ only in lambda, and are solved along one path of warm starts.
 
-    Attributes
+    Parameters
     ----------
     settings : LearningSettings
-        What they have in common.
+        The settings that all candidates share.
     lambdas : tuple of floats
         The lambda of each candidate; inf stands for the prior.
     """
@@ -48,12 +48,12 @@ class CandidatePath:
 class PhiCandidates:
     """All candidates with the same Phi.
 
-    Attributes
+    Parameters
     ----------
     phi : str or Embedding
-        As in `CovMetric`.
+        The embedding.
     reg : float
-        As in `CovMetric`.
+        The regularisation of the embedding.
     paths : tuple of CandidatePath
         The candidates.
     """
@@ -62,13 +62,23 @@ class PhiCandidates:
     reg: float
     paths: tuple[CandidatePath, ...]
 
-    def __len__(self) -> int:
-        return sum(len(path.lambdas) for path in self.paths)
+    @property
+    def lambdas(self) -> tuple[float, ...]:
+        """The lambda of each candidate, path by path."""
+        return tuple(lam for path in self.paths for lam in path.lambdas)
 
 
 @dataclass(frozen=True)
 class Scoring:
-    """What is scored: a rule and its number of neighbours."""
+    """The classifier whose accuracy is the score.
+
+    Parameters
+    ----------
+    rule : {'neighbors', 'mean'}
+        The decision rule.
+    n_neighbors : int
+        The number of neighbours.
+    """
 
     rule: str
     n_neighbors: int
@@ -76,7 +86,15 @@ class Scoring:
 
 @dataclass(frozen=True)
 class EmbeddedExamples:
-    """A fitted Phi, and Phi(X) of all the examples, shape (l, n, m)."""
+    """A fitted embedding and all the embedded examples.
+
+    Parameters
+    ----------
+    embedding : Embedding
+        The fitted embedding.
+    embedded : array of shape (l, n, m)
+        Phi(X) of all the examples.
+    """
 
     embedding: Embedding
     embedded: FloatArray
@@ -88,16 +106,17 @@ def embed_once(phi: Any, X: npt.NDArray[Any], reg: float) -> EmbeddedExamples | 
     Parameters
     ----------
     phi : str or Embedding
-        As in `CovMetric`.
-    X : array of shape (l, ...)
+        The embedding.
+    X : array of shape (l, n, n) or (l, d)
         The examples.
     reg : float
-        As in `CovMetric`.
+        The regularisation of the embedding.
 
     Returns
     -------
     EmbeddedExamples or None
-        None if Phi has to be learned in each fold, or fails, for each fold to say why.
+        None if the embedding has to be learned in each fold. Also None if it fails, so that each fold reports the
+        error.
     """
     embedding = embedding_for(phi, X, reg)
     if embedding.learns:
@@ -110,10 +129,9 @@ def embed_once(phi: Any, X: npt.NDArray[Any], reg: float) -> EmbeddedExamples | 
 
 
 def threads_for(X: npt.NDArray[Any]) -> int | None:
-    """Return the number of threads for many solves on these examples.
+    """Return the number of BLAS threads for many solves on these examples.
 
-    Small pieces of work are slower with several threads, which wait for each other, and more so if other processes use
-    the machine.
+    Small operations are slower with several threads, because the threads wait for each other.
 
     Parameters
     ----------
@@ -123,7 +141,7 @@ def threads_for(X: npt.NDArray[Any]) -> int | None:
     Returns
     -------
     int or None
-        None: as many as there are.
+        None for no limit.
     """
     return 1 if X.shape[1] < ONE_THREAD_BELOW else None
 
@@ -143,38 +161,38 @@ def score_candidates(
     ----------
     candidates : PhiCandidates
         The candidates.
-    X : array of shape (l, ...)
+    X : array of shape (l, n, n) or (l, d)
         The examples.
     codes : array of int, shape (l,)
-        Their classes, 0..n_c-1.
+        Their classes, 0..n_classes-1.
     split : Split
         The training and test parts.
     scoring : Scoring
-        What is scored.
+        The classifier.
     rng : Generator
-        For random pairs and orders.
+        The source of random pairs and random orders.
     shared : EmbeddedExamples or None, default=None
-        Phi(X), if all folds share it.
+        The embedded examples, if all folds share them.
 
     Returns
     -------
     scores : array of shape (n_candidates,)
-        NaN where a candidate was not scored. After Ctrl-C, candidates that were scored keep their score.
+        NaN for candidates that were not scored because of an error or Ctrl-C.
     reason : str
-        Why scores are missing; empty if none are.
+        Why scores are missing: the message of the error, or `INTERRUPTED`; empty if none are missing.
     """
-    scores = np.full(len(candidates), np.nan)
+    scores = np.full(len(candidates.lambdas), np.nan)
     try:
         with warnings.catch_warnings(), limited_threads(threads_for(X)):
             warnings.simplefilter("ignore", UserWarning)
             warnings.simplefilter("ignore", ConvergenceWarning)  # a score needs no proof; the final solve warns
-            embedding, train, test = _embedded_parts(candidates, X, split, shared)
-            done = 0
+            embedding, train, test = _embed_parts(candidates, X, split, shared)
+            n_scored = 0
             for path in candidates.paths:
-                for fitted in _fit_path(path, train, codes[split.train], embedding, rng):
+                for fitted in _solve_candidates(path, train, codes[split.train], embedding, rng):
                     metric = LearnedMetric(embedding, fitted.metric())
-                    scores[done] = _score(metric, train, test, codes, split, scoring)
-                    done += 1
+                    scores[n_scored] = _accuracy(metric, train, test, codes, split, scoring)
+                    n_scored += 1
     except KeyboardInterrupt:
         return scores, INTERRUPTED
     except (ValueError, np.linalg.LinAlgError) as error:
@@ -182,10 +200,10 @@ def score_candidates(
     return scores, ""
 
 
-def _embedded_parts(
+def _embed_parts(
     candidates: PhiCandidates, X: npt.NDArray[Any], split: Split, shared: EmbeddedExamples | None
 ) -> tuple[Embedding, FloatArray, FloatArray]:
-    """Phi, and Phi(X) of the training and the test part."""
+    """The fitted Phi, and Phi(X) of the training and the test part."""
     if shared is not None:
         return shared.embedding, shared.embedded[split.train], shared.embedded[split.test]
     embedding = embedding_for(candidates.phi, X, candidates.reg)
@@ -193,10 +211,10 @@ def _embedded_parts(
     return embedding, train, train if split.leave_one_out else embedding.transform(X[split.test])
 
 
-def _fit_path(
+def _solve_candidates(
     path: CandidatePath, train: FloatArray, codes: IntArray, embedding: Embedding, rng: np.random.Generator
 ) -> Sequence[FittedProblem]:
-    """The solved problems of a path; KeyboardInterrupt if it was interrupted."""
+    """The solved problems of a path; raises KeyboardInterrupt if a solve was interrupted."""
     start = FittedProblem.at_prior(path.settings, train, codes, embedding.copies_)
     solved = fit_path(start, path.lambdas, rng)
     if len(solved) < len(path.lambdas) or any(fitted.interrupted for fitted in solved):
@@ -204,27 +222,28 @@ def _fit_path(
     return solved
 
 
-def _score(
+def _accuracy(
     metric: LearnedMetric, train: FloatArray, test: FloatArray, codes: IntArray, split: Split, scoring: Scoring
 ) -> float:
+    """The accuracy of the rule on the test part."""
     n_classes, rule, k = int(codes.max()) + 1, scoring.rule, scoring.n_neighbors
-    references, seen = metric.map(train), codes[split.train]
+    references, train_codes = metric.map(train), codes[split.train]
     if split.leave_one_out:
         if rule != "neighbors":
-            raise ValueError(f"cv='loo' goes with rule='neighbors', got rule={rule!r}")
+            raise ValueError(f"cv='loo' needs rule='neighbors', got rule={rule!r}; use a number of folds as cv")
         assert split.groups is not None
         predicted = leave_one_out(references, codes, split.groups, k, n_classes)
-    elif rule == "neighbors" and train.shape[2] > 1 and _fits_at_once(references, len(test)):
-        # As NeighborsRule, but without its proof that rounding has hidden no neighbour, which takes as long: distances
-        # between matrices do not tie, those between vectors of few digits do.
-        predicted = _vote(cross_distances(metric.map(test), references), seen, k, n_classes)
+    elif rule == "neighbors" and train.shape[2] > 1 and _fit_into_memory(references, len(test)):
+        # NeighborsRule also proves that rounding has hidden no neighbour, which takes as long again. Only vectors of
+        # few digits need that proof: distances between matrices do not tie.
+        predicted = _vote(cross_distances(metric.map(test), references), train_codes, k, n_classes)
     else:
-        predicted = get_rule(rule, n_classes, k).fit(references, seen).predict(metric.map(test))
+        predicted = get_rule(rule, n_classes, k).fit(references, train_codes).predict(metric.map(test))
     return float((predicted == codes[split.test]).mean())
 
 
-def _fits_at_once(references: FloatArray, n_queries: int) -> bool:
-    """Whether all squared distances fit into memory, and are far from overflow and underflow."""
+def _fit_into_memory(references: FloatArray, n_queries: int) -> bool:
+    """Whether all squared distances may be held at once, and are far from overflow and underflow."""
     return len(references) * n_queries <= SEARCH_ENTRIES and bool(1e-100 < np.abs(references).max() < 1e100)
 
 
@@ -247,6 +266,7 @@ def leave_one_out(vectors: FloatArray, codes: IntArray, groups: npt.NDArray[Any]
     Returns
     -------
     array of int, shape (l,)
+        The predicted classes; the first class if votes tie.
     """
     predicted = np.empty(len(codes), dtype=np.int64)
     for rows, squared in distance_blocks(vectors):
@@ -256,7 +276,7 @@ def leave_one_out(vectors: FloatArray, codes: IntArray, groups: npt.NDArray[Any]
 
 
 def _vote(squared: FloatArray, codes: IntArray, k: int, n_classes: int) -> IntArray:
-    """The vote of the k nearest at a finite distance, for rows of squared distances from examples of these classes."""
+    """The vote of the k columns with the smallest finite squared distances, for each row."""
     if np.isnan(squared).any():
         raise ValueError("squared distances of the examples overflow: rescale X")
     nearest = nearest_columns(squared, k)

@@ -1,4 +1,4 @@
-"""How constraints are made from labels, and how the problem is solved."""
+"""The settings of a learner: how constraints are made from labels, and how the problem is solved."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from covmetric.solvers import Callback, Solver, get_solver
 
 @dataclass(frozen=True)
 class LearningSettings:
-    """The settings of a learner, as objects; see `CovMetric` for their meaning.
+    """The settings of a learner, with names already replaced by objects where the learner needs them.
 
-    Attributes
+    Parameters
     ----------
     selection : PairSelection or None
-        Which pairs to learn from; None where the pairs are given.
+        The selection of the pairs to learn from; None if the pairs are given.
     bounds : Bounds
-        The bounds on squared distances, in units of `scale`.
-    scale : {"median", None} or float
-        The unit of the bounds.
-    slack : str or Slack
-        The price of a violated bound.
-    prior : str or array
+        The bounds on the squared distances of similar and dissimilar pairs, in units of the scale.
+    scale : 'median', float or None, default='median'
+        The unit of the bounds: the median squared distance of the pairs, a squared distance, or 1 if None.
+    slack : {'is', 'l2', 're'} or Slack, default='is'
+        The divergence that penalises violated bounds.
+    prior : {'identity', 'covariance'} or array of shape (n, n), default='identity'
         The metric that W is kept close to.
-    solver : str or Solver
-        As in `solve`.
-    tol : float
-        Bound on the relative duality gap.
-    max_iter : int or None
-        As in `solve`.
-    callback : callable or None
-        As in `solve`.
+    solver : {'auto', 'newton', 'dykstra'} or Solver, default='auto'
+        The solver.
+    tol : float, default=1e-6
+        The tolerance on the relative duality gap.
+    max_iter : int or None, default=None
+        The maximum number of steps or epochs; None for the default of the solver.
+    callback : callable or None, default=None
+        Called with a `SolverState` after each certificate; the solve stops if it returns True.
     """
 
     selection: PairSelection | None
@@ -51,7 +51,7 @@ class LearningSettings:
     callback: Callback | None = None
 
     def check(self) -> None:
-        """Raise ValueError for settings that no data could make right."""
+        """Raise ValueError if a setting is invalid for all data."""
         if self.selection is not None:
             self.selection.check()
         self.bounds.limits(np.ones(2))
@@ -62,16 +62,16 @@ class LearningSettings:
 
 
 def check_lam(lam: Any) -> None:
-    """Raise ValueError unless lambda is positive; it may be infinite.
+    """Raise ValueError unless lambda is a positive number or infinity.
 
     Parameters
     ----------
     lam : float
-        Lambda.
+        The strength of the prior, lambda.
     """
     if not (lam == np.inf or (is_number(lam) and lam > 0)):
         raise ValueError(f"lam must be a positive number or infinity, got {lam!r}")
 
 
-# Files of format version 1 call it so.
+# The name of this record in model files of format version 1.
 register_record(LearningSettings, name="Recipe")

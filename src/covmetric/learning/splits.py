@@ -14,20 +14,23 @@ from sklearn.utils.validation import check_consistent_length
 from covmetric._utils.validation import IntArray, is_count
 from covmetric._utils.warning import warn
 
+_INVALID_CV = "cv must be an integer >= 2, 'loo', a splitter or a list of splits, got {!r}"
+
 
 @dataclass(frozen=True)
 class Split:
     """A training part and a test part.
 
-    Attributes
+    Parameters
     ----------
-    train, test : arrays of int
-        Indices of the examples.
-    groups : array or None
-        The group of each training example, or None. Examples of one group stay together if the training part is split
-        again.
-    leave_one_out : bool
-        If True, all examples are in both parts, and each is tested on those outside its own group.
+    train : array of int
+        The indices of the training examples.
+    test : array of int
+        The indices of the test examples.
+    groups : array or None, default=None
+        The group of each training example. Examples of one group stay together if the training part is split again.
+    leave_one_out : bool, default=False
+        If True, both parts hold all examples, and each example is classified by the examples outside its own group.
     """
 
     train: IntArray
@@ -37,47 +40,50 @@ class Split:
 
 
 def make_splits(cv: Any, X: npt.NDArray[Any], codes: IntArray, groups: Any, seed: int) -> list[Split]:
-    """Return the splits that `cv` stands for.
+    """Return the splits for cross-validation.
 
     Parameters
     ----------
-    cv : int, "loo", splitter or list of splits
-        As in `CovMetricCV`.
+    cv : int, 'loo', splitter or list of splits
+        An integer is a number of stratified folds, with fewer folds if no class has as many examples or groups. 'loo'
+        is leave-one-out, or leave-one-group-out. A splitter is one of scikit-learn's. A split is a tuple of the
+        training and the test indices.
     X : array of shape (l, ...)
         The examples.
     codes : array of int, shape (l,)
-        Their classes, 0..n_c-1.
+        Their classes, 0..n_classes-1.
     groups : array of shape (l,), or None
-        Examples of one group stay together.
+        The group of each example. Examples of one group stay together.
     seed : int
-        Seed of the random folds.
+        The seed of the random folds.
 
     Returns
     -------
     list of Split
+        At least one split.
 
     Raises
     ------
     ValueError
-        If the examples cannot be split like that.
+        If `cv` is invalid, or if a split has an empty part, an index out of range, or one training class only.
 
     Warns
     -----
     UserWarning
-        If a class is tested in a fold without any training example of that class.
+        If a split tests examples of a class that it does not train on.
     """
     if groups is not None:
         check_consistent_length(X, groups)
         distinct, groups = np.unique(np.asarray(groups), return_inverse=True)
         if len(distinct) < 2:
-            raise ValueError(f"groups has only one group, {distinct[0]!r}: at least two are needed; leave groups out")
-    everyone = np.arange(len(codes))
+            raise ValueError(f"groups has only one group, {distinct.tolist()[0]!r}: at least two groups are needed")
     if isinstance(cv, str):
         if cv != "loo":
-            raise ValueError(f"cv must be an integer >= 2, 'loo', a splitter or a list of splits, got {cv!r}")
-        return [Split(everyone, everyone, everyone if groups is None else groups, leave_one_out=True)]
+            raise ValueError(_INVALID_CV.format(cv))
+        everything = np.arange(len(codes))
+        return [Split(everything, everything, everything if groups is None else groups, leave_one_out=True)]
     if is_count(cv):
-        cv = _stratified(int(cv), codes, groups, seed)
+        cv = _stratified_folds(int(cv), codes, groups, seed)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class")
         folds = list(check_cv(cv, codes, classifier=True).split(X, codes, groups))
@@ -86,36 +92,40 @@ def make_splits(cv: Any, X: npt.NDArray[Any], codes: IntArray, groups: Any, seed
     return splits
 
 
+def _stratified_folds(n_folds: int, codes: IntArray, groups: IntArray | None, seed: int) -> Any:
+    """A splitter with at most n_folds folds: at most as many as a class has examples, or groups."""
+    if n_folds < 2:
+        raise ValueError(_INVALID_CV.format(n_folds))
+    if groups is not None:
+        most_groups = max(len(np.unique(groups[codes == c])) for c in range(int(codes.max()) + 1))
+        return StratifiedGroupKFold(max(2, min(n_folds, most_groups)), shuffle=True, random_state=seed)
+    most_examples = int(np.bincount(codes).max())
+    if most_examples < 2:
+        raise ValueError("every class has only one example: cross-validation needs a class with at least two examples")
+    return StratifiedKFold(min(n_folds, most_examples), shuffle=True, random_state=seed)
+
+
 def _check_splits(splits: list[Split], codes: IntArray) -> None:
-    """Raise for folds that cannot be learned from; warn about those that cannot be fair."""
+    """Raise ValueError if a split cannot be learned from; warn if classes are tested but not trained on."""
     if not splits:
-        raise ValueError("cv has no splits: at least one is needed")
+        raise ValueError("cv has no splits: at least one split is needed")
     for fold, split in enumerate(splits):
         for name, part in (("training", split.train), ("test", split.test)):
-            if len(part) == 0 or part.min() < 0 or part.max() >= len(codes):
-                raise ValueError(f"the {name} part of split {fold} is empty, or has indices beyond the examples")
+            if len(part) == 0:
+                raise ValueError(f"the {name} part of split {fold} is empty")
+            outside = part[(part < 0) | (part >= len(codes))]
+            if len(outside):
+                raise ValueError(
+                    f"the {name} part of split {fold} has the index {outside[0]}: it must be in 0..{len(codes) - 1}"
+                )
         if len(np.unique(codes[split.train])) < 2:
             raise ValueError(
-                f"the training part of split {fold} has one class only; groups that hold all examples of a class "
-                "cannot be split fairly: give finer groups, or splits of your own as cv"
+                f"the training part of split {fold} has only one class; if a group holds all examples of a class, pass "
+                "finer groups, or a list of splits as cv"
             )
-    unseen = {c for split in splits for c in np.setdiff1d(codes[split.test], codes[split.train]).tolist()}
-    if unseen:
+    untrained = {c for split in splits for c in np.setdiff1d(codes[split.test], codes[split.train]).tolist()}
+    if untrained:
         warn(
-            f"{len(unseen)} of {int(codes.max()) + 1} classes are tested in a fold that did not train on them (too few "
-            "examples or groups): their examples count as errors for every candidate"
+            f"{len(untrained)} of {int(codes.max()) + 1} classes are tested in a fold that did not train on them, "
+            "because they have too few examples or groups: their examples count as errors for every candidate"
         )
-
-
-def _stratified(folds: int, codes: IntArray, groups: IntArray | None, seed: int) -> Any:
-    """As many stratified folds as asked for, or as many as there are examples or groups for."""
-    if folds < 2:
-        raise ValueError(f"cv must be an integer >= 2, 'loo', a splitter or a list of splits, got {folds}")
-    if groups is not None:
-        per_class = [len(np.unique(groups[codes == c])) for c in range(int(codes.max()) + 1)]
-        possible = max(2, min(folds, max(per_class)))
-        return StratifiedGroupKFold(possible, shuffle=True, random_state=seed)
-    possible = int(np.bincount(codes).max())
-    if possible < 2:
-        raise ValueError("every class has one example only: cross-validation needs at least two of some class")
-    return StratifiedKFold(min(folds, possible), shuffle=True, random_state=seed)

@@ -1,4 +1,4 @@
-"""The distance below which a pair counts as similar, chosen on labelled pairs."""
+"""The distance up to which a pair counts as similar, calibrated on labelled pairs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from covmetric._utils.validation import FloatArray, is_number
 
 @dataclass(frozen=True)
 class _Counts:
-    """For each threshold: similar pairs found, dissimilar pairs found by mistake; and how many of both there are."""
+    """The number of similar and of dissimilar pairs within each threshold, and in all."""
 
     true_positives: FloatArray
     false_positives: FloatArray
@@ -32,10 +32,12 @@ class _Counts:
         return (self.true_positives + self.negatives - self.false_positives) / (self.positives + self.negatives)
 
     def f_beta(self, beta: float) -> FloatArray:
-        found = self.true_positives + self.false_positives
-        return (1.0 + beta**2) * self.true_positives / np.maximum(beta**2 * self.positives + found, 1e-300)
+        predicted = self.true_positives + self.false_positives
+        # The lower limit replaces 0 / 0 by 0.
+        return (1.0 + beta**2) * self.true_positives / np.maximum(beta**2 * self.positives + predicted, 1e-300)
 
 
+#: From the counts, beta and the minimal rate to the score of each threshold.
 STRATEGIES: dict[str, Callable[[_Counts, float, float], FloatArray]] = {
     "accuracy": lambda counts, beta, rate: counts.accuracy,  # noqa: ARG005
     "f_beta": lambda counts, beta, rate: counts.f_beta(beta),  # noqa: ARG005
@@ -51,16 +53,36 @@ def best_threshold(
     min_rate: float | None = None,
     beta: float = 1.0,
 ) -> float:
-    """The threshold that is best by the strategy; a pair at most so far apart counts as similar.
+    """Return the best threshold for predicting from its distance whether a pair is similar.
 
-    Thresholds halfway between neighbouring distances, and one below all and one above, are compared.
+    A pair is predicted to be similar if its distance is at most the threshold. The candidates lie halfway between
+    consecutive distinct distances, below the smallest distance and above the largest. The smallest of the best
+    candidates is returned.
 
     Parameters
     ----------
-    distances, similar : arrays, shape (K,)
-    strategy : {"accuracy", "f_beta", "max_tpr", "max_tnr"}
-        The largest accuracy; the largest F score; the largest rate of true positives with at least `min_rate` true
-        negatives; the largest rate of true negatives with at least `min_rate` true positives.
+    distances : array of shape (K,)
+        The distance of each pair.
+    similar : array of shape (K,)
+        +1 for similar pairs, -1 for dissimilar pairs.
+    strategy : {'accuracy', 'f_beta', 'max_tpr', 'max_tnr'}, default='accuracy'
+        What the threshold maximises: the accuracy, the F-beta score, the true positive rate among the thresholds with a
+        true negative rate of at least `min_rate`, or the true negative rate among the thresholds with a true positive
+        rate of at least `min_rate`.
+    min_rate : float or None, default=None
+        The minimal rate, from 0 to 1, for 'max_tpr' and 'max_tnr'.
+    beta : float, default=1.0
+        The weight of recall against precision, for 'f_beta'.
+
+    Returns
+    -------
+    float
+        The threshold.
+
+    Raises
+    ------
+    ValueError
+        If the strategy is unknown, or its parameter is invalid.
 
     Examples
     --------
@@ -69,24 +91,34 @@ def best_threshold(
     """
     check_calibration(strategy, min_rate, beta)
     order = np.argsort(distances, kind="stable")
-    d, near = distances[order], similar[order] > 0.0
-    # Only between distances that differ.
-    ends = np.flatnonzero(np.append(d[1:] > d[:-1], True)) + 1
+    ascending, is_similar = distances[order], similar[order] > 0.0
+    # Equal distances lie on the same side of every threshold: cuts[i] pairs are within thresholds[i].
+    ends = np.flatnonzero(np.append(ascending[1:] > ascending[:-1], True)) + 1
     cuts = np.concatenate([[0], ends])
-    middles = 0.5 * (d[ends[:-1] - 1] + d[ends[:-1]])
-    thresholds = np.concatenate([[d[0] - 1.0], middles, [d[-1] + 1.0]])
+    middles = 0.5 * (ascending[ends[:-1] - 1] + ascending[ends[:-1]])
+    thresholds = np.concatenate([[ascending[0] - 1.0], middles, [ascending[-1] + 1.0]])
     counts = _Counts(
-        np.concatenate([[0], np.cumsum(near)])[cuts].astype(float),
-        np.concatenate([[0], np.cumsum(~near)])[cuts].astype(float),
-        float(near.sum()),
-        float((~near).sum()),
+        np.concatenate([[0], np.cumsum(is_similar)])[cuts].astype(float),
+        np.concatenate([[0], np.cumsum(~is_similar)])[cuts].astype(float),
+        float(is_similar.sum()),
+        float((~is_similar).sum()),
     )
-    merit = STRATEGIES[strategy](counts, beta, 0.0 if min_rate is None else min_rate)
-    return float(thresholds[int(np.argmax(merit))])
+    scores = STRATEGIES[strategy](counts, beta, 0.0 if min_rate is None else min_rate)
+    return float(thresholds[int(np.argmax(scores))])
 
 
 def check_calibration(strategy: str, min_rate: float | None, beta: float) -> None:
-    """Raise ValueError for settings that do not fit."""
+    """Raise ValueError if the parameters of `best_threshold` are invalid.
+
+    Parameters
+    ----------
+    strategy : str
+        The strategy.
+    min_rate : float or None
+        The minimal rate.
+    beta : float
+        The weight of recall against precision.
+    """
     if strategy not in STRATEGIES:
         raise ValueError(f"strategy must be one of {', '.join(map(repr, STRATEGIES))}, got {strategy!r}")
     if strategy in ("max_tpr", "max_tnr") and not (is_number(min_rate) and 0.0 <= min_rate <= 1.0):  # type: ignore[operator]

@@ -1,4 +1,4 @@
-"""The learning problem: objective, dual and certificate. It knows nothing about solvers."""
+"""The learning problem: objective, dual and certificate. It does not depend on any solver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The proof that comes with every learned metric."""
+"""The certificate that comes with every learned metric: a proof of how close to optimal it is."""
 
 from __future__ import annotations
 
@@ -8,25 +8,35 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Certificate:
-    """An upper bound on how far a metric is from the optimal one, computed from the data by weak duality.
+    """An upper bound on the distance of a metric from the optimum, computed from the data by weak duality.
 
-    Attributes
+    Parameters
     ----------
     primal : float
         The objective P(W) of the metric, with the best slack for each pair.
     dual : float
         The dual objective of the repaired multipliers: a lower bound on the optimum P*.
     gap : float
-        primal - dual. P(W) - P* lies between 0 and this, up to `rounding`; `bound` adds the two.
+        primal - dual. Up to rounding, P(W) - P* lies between 0 and the gap.
     relative_gap : float
         gap / max(1, |primal|).
     max_violation : float
-        The most that a squared distance, in units of its bound, lies on the wrong side of the slack that the
-        multipliers give it; 0 at the optimum.
+        The largest violation y_k (s_k - xi_k) >= 0 of a constraint, with s_k the squared distance divided by its
+        bound and xi_k the slack that belongs to the multiplier; 0 at the optimum.
     tol : float
-        The tolerance on the relative gap that was asked for.
+        The requested tolerance on the relative gap.
     rounding : float
         An estimate of the rounding error of the gap, in the units of the gap.
+
+    Examples
+    --------
+    >>> from covmetric import make_paper_problem, solve
+    >>> certificate = solve(make_paper_problem(n=5, K=20, seed=0), tol=1e-6).certificate
+    >>> certificate.solved, certificate.relative_gap <= 1e-6
+    (True, True)
+    >>> lo, hi = certificate.distance_factor
+    >>> 0.99 < lo <= 1.0 <= hi < 1.01
+    True
     """
 
     primal: float
@@ -41,32 +51,52 @@ class Certificate:
     def from_values(
         cls, primal: float, dual: float, *, max_violation: float, tol: float, rounding: float
     ) -> Certificate:
-        """The certificate of a primal and a dual value."""
+        """Return the certificate of a primal and a dual value.
+
+        Parameters
+        ----------
+        primal : float
+            The objective P(W).
+        dual : float
+            The dual objective.
+        max_violation : float
+            The largest violation of a constraint.
+        tol : float
+            The tolerance on the relative gap.
+        rounding : float
+            An estimate of the rounding error of the gap.
+
+        Returns
+        -------
+        Certificate
+        """
         gap = primal - dual
         return cls(primal, dual, gap, gap / max(1.0, abs(primal)), max_violation, tol, rounding)
 
     @property
     def bound(self) -> float:
-        """What is proven of P(W) - P*: the gap, and what rounding may have hidden of it."""
-        return max(self.gap, 0.0) + self.rounding
+        """The proven upper bound on P(W) - P*: the gap plus its rounding error; infinity if either is NaN."""
+        bound = max(self.gap, 0.0) + self.rounding
+        return math.inf if math.isnan(bound) else bound
 
     @property
     def trusted(self) -> bool:
-        """Whether rounding errors are too small to matter for the tolerance."""
+        """Whether the rounding error is within the tolerance and the gap is not negative beyond it."""
         scale = max(1.0, abs(self.primal))
         return self.rounding <= self.tol * scale and self.gap >= -self.tol * scale
 
     @property
     def solved(self) -> bool:
-        """Whether the distance to the optimum is proven to be within the tolerance, rounding included."""
-        return self.trusted and self.bound <= self.tol * max(1.0, abs(self.primal))
+        """Whether P(W) - P* is proven to be within the tolerance, rounding included."""
+        # An infinite objective has an infinite scale, which would make an infinite gap relatively small.
+        return self.trusted and math.isfinite(self.bound) and self.bound <= self.tol * max(1.0, abs(self.primal))
 
     @property
     def distance_factor(self) -> tuple[float, float]:
-        """Every learned squared distance D satisfies lo D* <= D <= hi D*, D* the one of the optimal metric.
+        """Factors (lo, hi) with lo D* <= D <= hi D* for every learned squared distance D and the optimal one, D*.
 
-        P(W) - P* is at least sum(mu - log mu - 1) over the eigenvalues mu of W*^-1 W, so each of them lies between the
-        two roots of mu - log mu - 1 = gap, with the rounding error added to the gap.
+        P(W) - P* is at least sum(mu - log mu - 1) over the eigenvalues mu of W*^-1 W. Each eigenvalue therefore lies
+        between the two roots of mu - log mu - 1 = bound.
         """
         return divergence_roots(self.bound)
 
@@ -82,7 +112,9 @@ class Certificate:
 
 
 def _outwards(lo: float, hi: float) -> str:
-    """'between lo and hi', rounded outwards to two digits of their distance from 1."""
+    """Return 'between lo and hi', rounded outwards to two significant digits of the distance from 1."""
+    if math.isinf(hi):
+        return "between 0 and infinity"
     digits = 2 if hi > 1.1 else 1 - math.floor(math.log10(max(hi - 1.0, 1e-15)))
     unit = 10.0**-digits
     below, above = max(math.floor(lo / unit) * unit, 0.0), math.ceil(hi / unit) * unit
@@ -90,8 +122,26 @@ def _outwards(lo: float, hi: float) -> str:
 
 
 def divergence_roots(gap: float) -> tuple[float, float]:
-    """The two roots mu <= 1 <= mu' of mu - log mu - 1 = gap, about 1 -+ sqrt(2 gap) for a small gap.
+    """Return the two roots mu <= 1 <= mu' of mu - log mu - 1 = gap, about 1 -+ sqrt(2 gap) for a small gap.
 
+    Parameters
+    ----------
+    gap : float
+        The right-hand side. A gap of zero or less has the double root 1.
+
+    Returns
+    -------
+    lo, hi : float
+        The roots.
+
+    Raises
+    ------
+    ValueError
+        If the gap is NaN.
+
+    Examples
+    --------
+    >>> from covmetric.problem import divergence_roots
     >>> lo, hi = divergence_roots(0.5)
     >>> print(round(lo, 4), round(hi, 4))
     0.3017 2.3577
@@ -102,9 +152,9 @@ def divergence_roots(gap: float) -> tuple[float, float]:
         return 1.0, 1.0
     if math.isinf(gap):
         return 0.0, math.inf
-    # With mu = exp(-v) the equation is v + exp(-v) - 1 = gap: convex in v, one root on each side of 0.
+    # With mu = exp(-v) the equation is v + exp(-v) - 1 = gap, convex in v, with one root on each side of 0.
     radius = math.sqrt(2.0 * gap)
-    if radius < 1e-5:
+    if radius < 1e-5:  # the next term of the series is below 1e-15
         return 1.0 - radius + gap / 1.5, 1.0 + radius + gap / 1.5
     lo = math.exp(-_solve(gap, start=radius + gap))
     hi = math.exp(-_solve(gap, start=-min(radius, math.log1p(gap + radius) + 1.0)))
@@ -112,7 +162,7 @@ def divergence_roots(gap: float) -> tuple[float, float]:
 
 
 def _solve(gap: float, start: float) -> float:
-    """Newton's method on the convex v + expm1(-v) - gap, from a start beyond the root."""
+    """Find a root of the convex function v + expm1(-v) - gap by Newton's method, from a start beyond the root."""
     v = start
     for _ in range(100):
         step = (v + math.expm1(-v) - gap) / -math.expm1(-v)

@@ -1,4 +1,4 @@
-"""Points of the dual problem: their value, their metric, and the repair that makes any multipliers feasible."""
+"""The dual problem: the value and the metric of multipliers, and the repair that makes any multipliers feasible."""
 
 from __future__ import annotations
 
@@ -12,20 +12,22 @@ from covmetric._utils.validation import FloatArray
 from covmetric.problem.terms import PairTerms
 
 _EPS = float(np.finfo(np.float64).eps)
-# A rounding error of log det above this, relative to the dual value, is worth the slower factorisation.
+# If the rounding error of log det, relative to the dual value, is above this, the slower factorisation pays: the
+# default tolerance is 1e-6, and users ask for 1e-10.
 _ACCURATE_BELOW = 1e-11
 
 
 @dataclass(frozen=True)
 class DualPoint:
-    """Feasible multipliers alpha, with what follows from them.
+    """Dual feasible multipliers, with their value and their metric.
 
-    Attributes
+    Parameters
     ----------
-    multipliers : array, shape (K,)
+    multipliers : array of shape (K,)
+        The multipliers alpha.
     value : float
         g(alpha) = log det(I + S) + sum c h(t), a lower bound on the primal optimum.
-    metric : array, shape (n, n)
+    metric : array of shape (n, n)
         W(alpha) = (I + S)^-1.
     rounding : float
         An estimate of the rounding error of the value.
@@ -38,10 +40,15 @@ class DualPoint:
 
 
 class Dual:
-    """The dual of the learning problem over one set of pairs.
+    """The dual of the learning problem.
 
     maximise  g(alpha) = log det(I + S) + sum_k c_k h(t_k),  S = sum_k y_k alpha_k A_k,  t_k = y_k alpha_k b_k / c_k
     over      alpha >= 0,  I + S > 0,  t within the slack's domain.
+
+    Parameters
+    ----------
+    terms : PairTerms
+        The pairs.
     """
 
     def __init__(self, terms: PairTerms) -> None:
@@ -52,24 +59,65 @@ class Dual:
         )
 
     def t(self, multipliers: FloatArray) -> FloatArray:
-        """The argument of the slack's conjugate for each pair."""
+        """Return t_k = y_k alpha_k b_k / c_k, the argument of the slack's conjugate, for each pair.
+
+        Parameters
+        ----------
+        multipliers : array of shape (K,)
+            The multipliers alpha.
+
+        Returns
+        -------
+        array of shape (K,)
+        """
         return self._similar * multipliers * self._bounds / self._weights
 
     def losses(self, multipliers: FloatArray) -> float:
-        """sum_k c_k h(t_k)."""
+        """Return sum_k c_k h(t_k).
+
+        Parameters
+        ----------
+        multipliers : array of shape (K,)
+            The multipliers alpha.
+
+        Returns
+        -------
+        float
+        """
         return float(self._weights @ self._slack.conjugate(self.t(multipliers)))
 
     def point(self, multipliers: FloatArray) -> DualPoint | None:
-        """The point of these multipliers, or None where they are not feasible."""
+        """Return the dual point of the multipliers.
+
+        Parameters
+        ----------
+        multipliers : array of shape (K,)
+            The multipliers alpha.
+
+        Returns
+        -------
+        DualPoint or None
+            None if the multipliers are not dual feasible.
+        """
         if (multipliers < 0.0).any():
             return None
         signed = self._similar * multipliers
         return self._from_grams(multipliers, self.t(multipliers), self._sums.gram(signed), self._sums.gram(-signed))
 
     def repaired(self, multipliers: FloatArray) -> DualPoint:
-        """The best feasible point on the ray through the multipliers, after each was brought into its own domain.
+        """Clip each multiplier to its own domain, and return the best feasible point on the ray through the result.
 
-        g is concave along the ray, and 0 at its origin, so there always is one.
+        The dual objective is concave along the ray and 0 at its origin, so that such a point exists.
+
+        Parameters
+        ----------
+        multipliers : array of shape (K,)
+            Any finite numbers.
+
+        Returns
+        -------
+        DualPoint
+            Its value is 0 or more.
         """
         clipped = self.clipped(multipliers)
         if not clipped.any():
@@ -91,18 +139,29 @@ class Dual:
         return self._origin()
 
     def _origin(self) -> DualPoint:
-        """The point of no multipliers at all."""
+        """Return the point with all multipliers zero."""
         n = self._sums.rows.shape[2]
         return DualPoint(np.zeros(len(self._bounds)), 0.0, np.eye(n), n * _EPS)
 
     def clipped(self, multipliers: FloatArray) -> FloatArray:
-        """The multipliers, each brought to the nearest value that its own domain allows."""
+        """Return the multipliers, each moved to the nearest value in its own domain.
+
+        Parameters
+        ----------
+        multipliers : array of shape (K,)
+            Any numbers.
+
+        Returns
+        -------
+        array of shape (K,)
+            A copy.
+        """
         return np.minimum(np.maximum(multipliers, 0.0), self._upper)
 
     def _from_grams(
         self, multipliers: FloatArray, t: FloatArray, plus: FloatArray, minus: FloatArray
     ) -> DualPoint | None:
-        """The point whose S is plus - minus, or None if I + S is not positive definite."""
+        """Return the point with S = plus - minus, or None if I + S is not positive definite."""
         n = len(plus)
         losses = self._weights * self._slack.conjugate(t)
         loss, loss_size = float(losses.sum()), float(np.abs(losses).sum())
@@ -116,7 +175,7 @@ class Dual:
         size = np.sqrt(1.0 + plus.diagonal() + minus.diagonal())
         inverse, _ = lapack.dtrtri(R)
         metric = inverse @ inverse.T
-        # |trace(metric E)| for the entrywise bound |E_ij| <= eps size_i size_j on the error of I + S.
+        # This bounds |trace(metric E)| if the error E of I + S has |E_ij| <= eps size_i size_j.
         rounding = _EPS * float(size @ np.abs(metric) @ size)
         logdet = 2.0 * float(np.log(R.diagonal()).sum())
         if rounding > _ACCURATE_BELOW * max(1.0, abs(logdet + loss)):
@@ -128,14 +187,14 @@ class Dual:
         return DualPoint(multipliers, logdet + loss, metric, rounding)
 
     def _accurate(self, multipliers: FloatArray, size: FloatArray) -> tuple[float, FloatArray, float] | None:
-        """log det(I + S), (I + S)^-1 and the rounding error of the first, from triangles instead of sums of squares.
+        """Return log det(I + S), (I + S)^-1 and the rounding error of log det, from a QR factorisation.
 
-        I + S = Q^T (I - B B^T) Q with Q^T Q = I + (the similar part) by QR, and B the dissimilar differences in the
-        metric of the similar part: the large numbers are divided out before anything is subtracted.
+        I + S = Q^T (I - B B^T) Q, with Q^T Q = I + (the similar part of S) by QR, and B the dissimilar differences in
+        the metric of the similar part. Large numbers are divided out before any subtraction.
         """
         n = len(size)
         signed = self._similar * multipliers
-        Q = self._sums.triangle(signed)
+        Q = self._sums.triangular_factor(signed)
         diagonal = np.abs(np.diag(Q))
         if not (np.isfinite(Q).all() and (diagonal > 0.0).all()):
             return None
@@ -147,7 +206,7 @@ class Dual:
             return None
         inverse = Q_inverse @ solve_triangular(inner, np.eye(n))
         inner_inverse = np.linalg.inv(inner)
-        # Columns of Q, and of B, are known to eps times these sizes; log det takes their errors up by its gradients.
+        # The columns of Q and of B have errors of eps times these sizes, and log det passes them on by its gradients.
         spread = (np.abs(Q_inverse) * size[:, None]).sum(axis=0)
         B_size = np.sqrt(np.diag(BB))
         rounding = 2.0 * _EPS * float(spread.sum())
@@ -157,9 +216,12 @@ class Dual:
         return logdet, inverse @ inverse.T, rounding
 
     def _shrinking_helps(self, point: DualPoint, t: FloatArray) -> bool:
-        """Whether g increases noticeably towards the origin: one Newton step in the scale, S W being I - W."""
+        """Return whether g increases noticeably towards the origin.
+
+        A Newton step in the scale theta predicts the increase; its derivatives follow from S W = I - W.
+        """
         if point.value < 0.0:
-            return True  # the origin itself is better
+            return True  # the origin, with value 0, is better
         n = len(point.metric)
         shrunk = np.eye(n) - point.metric
         slope = float(np.trace(shrunk) - (self._weights * t * self._slack.xi(t)).sum())
@@ -167,7 +229,7 @@ class Dual:
         return slope < 0.0 and slope * slope > 2.0 * curvature * max(point.rounding, _EPS * abs(point.value))
 
     def _best_scale(self, S: FloatArray, t: FloatArray) -> float:
-        """The theta in (0, 1] that maximises g(theta alpha)."""
+        """Return the theta in [0, 1] that maximises g(theta alpha)."""
         eigenvalues = np.linalg.eigvalsh(S)
         limit = -1.0 / eigenvalues[0] if eigenvalues[0] < -1.0 else 1.0
 

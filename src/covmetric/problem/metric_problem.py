@@ -1,4 +1,4 @@
-"""The learning problem: objective, dual and certificate. It knows no solver."""
+"""The learning problem: objective, dual and certificate. It does not depend on any solver."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from covmetric._utils.validation import (
     IntArray,
     as_floats,
     check_tolerance,
-    first_index,
     positive_vector,
     read_only,
     signs,
@@ -20,22 +19,41 @@ from covmetric._utils.validation import (
 )
 from covmetric._utils.warning import warn
 from covmetric.problem.certificate import Certificate
+from covmetric.problem.checks import check_pairs, check_scale
 from covmetric.problem.dual import Dual
 from covmetric.problem.primal import Primal, PrimalPoint
 from covmetric.problem.sums import PairSums
 from covmetric.problem.terms import PairTerms
 from covmetric.slacks import Slack, get_slack
 
-# Overflow has its own meaning here (an infinite price, a point out of reach) and is not worth a warning.
+# Overflow is an infinite loss or an infeasible point here, and deserves no warning.
 _quietly = np.errstate(all="ignore")
 
 
 @dataclass(frozen=True)
 class CertifiedPoint:
-    """A metric and feasible multipliers, with the certificate that belongs to just these two.
+    """A metric and dual feasible multipliers, with their certificate.
 
-    `ratios` are the squared distances of the pairs over their bounds, in this metric. `derived` says whether W is the
-    metric of the multipliers.
+    Parameters
+    ----------
+    W : array of shape (n, n)
+        The metric.
+    multipliers : array of shape (K,)
+        The multipliers.
+    certificate : Certificate
+        The certificate of exactly these two.
+    ratios : array of shape (K,)
+        The squared distances of the pairs in this metric, divided by their bounds.
+    derived : bool
+        Whether W is the metric of the multipliers, W(alpha).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from covmetric import make_paper_problem
+    >>> point = make_paper_problem(n=3, K=5, seed=0).certified(multipliers=np.zeros(5))
+    >>> point.derived, point.certificate.dual
+    (True, 0.0)
     """
 
     W: FloatArray
@@ -46,36 +64,51 @@ class CertifiedPoint:
 
 
 class MetricProblem:
-    r"""Find the metric W nearest to the identity that keeps similar pairs near and dissimilar pairs far.
+    r"""The problem of learning the metric W nearest to the identity that respects bounds on squared distances.
 
     minimise over W > 0 and xi > 0
 
         -log det W + tr W - n + sum_k c_k d(xi_k)    subject to    y_k <A_k, W> <= y_k b_k xi_k
 
     with A_k = F_k F_k^T and F_k = Phi(X_i) - Phi(X_j) for the pair k = (i, j). <A_k, W> is a SQUARED distance, and the
-    bounds b_k are in the same units. Only the embedded examples and index pairs are held, not K matrices (but for up to
-    16 MB of them, which save time, and during a solve by Newton as many as its `memory` allows).
+    bounds b_k are in the same units. The problem holds the embedded examples and the index pairs, not K matrices. (Up
+    to 16 MB of matrices are kept because they save time. While Newton's method runs, it keeps as many as its `memory`
+    allows.)
 
     Parameters
     ----------
-    embedded : array, shape (l, n, m)
+    embedded : array of shape (l, n, m)
         The embedded examples Phi(X).
     pairs : array of int, shape (K, 2)
         Indices into `embedded`.
-    similar : array, shape (K,)
-        +1 for a pair that should be near, -1 for one that should be far.
-    bounds : array, shape (K,), or float
+    similar : array of shape (K,)
+        +1 for pairs whose squared distance should be at most the bound, -1 for pairs whose squared distance should be
+        at least the bound.
+    bounds : array of shape (K,) or float
         Bounds b_k > 0 on the squared distances.
-    weights : array, shape (K,), or float
-        Weights c_k > 0 of the pairs; the paper takes 1/(lambda K).
-    slack : {"is", "l2", "re"} or Slack, default="is"
-        What missing a bound costs.
+    weights : array of shape (K,) or float
+        Weights c_k > 0 of the losses; the paper takes 1/(lambda K).
+    slack : {'is', 'l2', 're'} or Slack, default='is'
+        The divergence d that prices a violated bound.
+
+    Attributes
+    ----------
+    pairs : array of int, shape (K, 2)
+        The index pairs, read-only.
+    similar, bounds, weights : arrays of shape (K,)
+        The signs, bounds and weights of the pairs, read-only.
+    slack : Slack
+        The divergence d.
+    terms : PairTerms
+        All of these in one object. Solvers ask it which pairs are active.
+    sums : PairSums
+        Sums over the pairs, by chunks. Solvers use it for gradients and for squared distances.
 
     Raises
     ------
     ValueError
-        If an argument does not fit; the message names the argument, the index and the value. With slack "is" also where
-        a dissimilar pair has F = 0: no metric can move it, and it would cost infinitely much.
+        If an argument is invalid; the message names the argument, the index and the value. With slack 'is' also if the
+        examples of a dissimilar pair are equal (F = 0): no metric separates them, and their loss is infinite.
 
     Examples
     --------
@@ -103,7 +136,7 @@ class MetricProblem:
         examples = as_floats("embedded", embedded)
         if examples.ndim != 3 or 0 in examples.shape[1:]:
             raise ValueError(f"embedded must have shape (l, n, m) with n, m >= 1; got {examples.shape}")
-        index = _check_pairs(pairs, len(examples))
+        index = check_pairs(pairs, len(examples))
         rows = np.array(np.swapaxes(examples, 1, 2), order="C")
         self._setup(PairSums(read_only(rows), read_only(index)), similar, bounds, weights, slack)
 
@@ -111,12 +144,35 @@ class MetricProblem:
     def from_differences(
         cls, F: Any, similar: Any, bounds: Any, weights: Any, slack: str | Slack = "is"
     ) -> MetricProblem:
-        """The problem given by its differences F, shape (K, n, m), as in the paper's synthetic experiment."""
+        """Return the problem with given differences F_k, as in the paper's synthetic experiment.
+
+        Parameters
+        ----------
+        F : array of shape (K, n, m)
+            The differences of the pairs.
+        similar : array of shape (K,)
+            +1 for similar pairs, -1 for dissimilar pairs.
+        bounds : array of shape (K,) or float
+            Bounds b_k > 0 on the squared distances.
+        weights : array of shape (K,) or float
+            Weights c_k > 0 of the losses.
+        slack : {'is', 'l2', 're'} or Slack, default='is'
+            The divergence d that prices a violated bound.
+
+        Returns
+        -------
+        MetricProblem
+
+        Raises
+        ------
+        ValueError
+            If an argument is invalid.
+        """
         differences = as_floats("F", F)
         if differences.ndim != 3 or 0 in differences.shape:
             raise ValueError(f"F must have shape (K, n, m) with K, n, m >= 1; got {differences.shape}")
         K, n, m = differences.shape
-        # One more example, the origin, makes every difference a pair.
+        # The origin is one more example, and every difference is its pair with the origin.
         rows = np.zeros((K + 1, m, n))
         rows[:K] = np.swapaxes(differences, 1, 2)
         pairs = np.stack([np.arange(K), np.full(K, K)], axis=1)
@@ -134,7 +190,7 @@ class MetricProblem:
         self.weights: FloatArray = read_only(positive_vector("weights", weights, K))
         self.terms = PairTerms(self.sums, self.similar, self.bounds, self.weights, self.slack)
         self._primal, self._dual = Primal(self.terms), Dual(self.terms)
-        self._check_scale()
+        check_scale(self.terms, self.squared_norms)
 
     def replace(
         self,
@@ -145,18 +201,35 @@ class MetricProblem:
         bounds: Any = None,
         weights: Any = None,
     ) -> MetricProblem:
-        """A problem on the same examples with other pairs, bounds or weights; the examples are shared, not copied.
+        """Return a problem on the same examples with other pairs, bounds or weights.
+
+        The examples are shared between the two problems, not copied.
 
         Parameters
         ----------
-        keep : array of int or bool, or None
-            The pairs to keep, in this order (None: all).
-        pairs, similar : arrays, shapes (q, 2) and (q,), or None
-            Pairs to add after those that are kept.
-        bounds, weights : arrays or floats, or None
-            Of all the pairs of the new problem. None: those of the old pairs stay; only possible if none are added.
+        keep : array of int or bool, or None, default=None
+            The pairs to keep, in this order; None keeps all pairs.
+        pairs : array of int, shape (q, 2), or None, default=None
+            Pairs to add after the ones that are kept.
+        similar : array of shape (q,) or None, default=None
+            +1 or -1 for each added pair.
+        bounds : array or float, or None, default=None
+            The bounds of all pairs of the new problem. None keeps the old bounds, and is an error if pairs are added.
+        weights : array or float, or None, default=None
+            The weights of all pairs of the new problem. None keeps the old weights, and is an error if pairs are added.
 
-        See `SolveResult.warm_start` for the multipliers of a solved problem as a warm start of the new one.
+        Returns
+        -------
+        MetricProblem
+
+        Raises
+        ------
+        ValueError
+            If an argument is invalid, or if no pairs are left.
+
+        See Also
+        --------
+        SolveResult.warm_start : The multipliers of a solved problem as a warm start for the new one.
 
         Examples
         --------
@@ -174,16 +247,16 @@ class MetricProblem:
         all_pairs, all_similar = self.pairs[kept], self.similar[kept]
         if pairs is not None:
             if bounds is None or weights is None:
-                raise ValueError("with new pairs, bounds and weights of all pairs have to be given")
-            added = _check_pairs(pairs, len(self.sums.rows))
+                raise ValueError("bounds and weights of all pairs must be given when pairs are added")
+            added = check_pairs(pairs, len(self.sums.rows))
             all_pairs = np.concatenate([all_pairs, added])
             all_similar = np.concatenate([all_similar, signs("similar", similar, len(added))])
         if len(all_pairs) == 0:
-            raise ValueError("no pairs are left: at least one pair is needed")
+            raise ValueError("no pairs are left: keep or add at least one pair")
         problem = MetricProblem.__new__(type(self))
-        same = keep is None and pairs is None
+        same_pairs = keep is None and pairs is None
         problem._setup(
-            self.sums if same else PairSums(self.sums.rows, read_only(all_pairs)),
+            self.sums if same_pairs else PairSums(self.sums.rows, read_only(all_pairs)),
             all_similar,
             self.bounds[kept] if bounds is None else bounds,
             self.weights[kept] if weights is None else weights,
@@ -197,7 +270,7 @@ class MetricProblem:
         Parameters
         ----------
         **changes
-            As in `replace`.
+            The arguments of `replace`.
 
         Returns
         -------
@@ -208,7 +281,7 @@ class MetricProblem:
 
     @property
     def n(self) -> int:
-        """The size of W."""
+        """The number of rows and columns of W."""
         return int(self.sums.rows.shape[2])
 
     @property
@@ -227,77 +300,205 @@ class MetricProblem:
         return np.swapaxes(self.sums.rows, 1, 2)
 
     def __repr__(self) -> str:
-        near = int((self.similar > 0.0).sum())
+        n_similar = int((self.similar > 0.0).sum())
         return (
-            f"MetricProblem(n={self.n}, m={self.m}, pairs={self.n_pairs} ({near} similar, {self.n_pairs - near} "
-            f"dissimilar), slack={self.slack.name!r})"
+            f"MetricProblem(n={self.n}, m={self.m}, pairs={self.n_pairs} ({n_similar} similar, "
+            f"{self.n_pairs - n_similar} dissimilar), slack={self.slack.name!r})"
         )
 
     @property
     def squared_norms(self) -> FloatArray:
-        """||F_k||^2, the squared distances at W = I, shape (K,)."""
+        """The squared norms ||F_k||^2, which are the squared distances at W = I, shape (K,)."""
         return self._primal.squared_norms
 
     @_quietly
     def squared_distances(self, W: Any) -> FloatArray:
-        """The squared distances <A_k, W> of the pairs, shape (K,)."""
-        return self._require(W).ratios * self.bounds
+        """Return the squared distances <A_k, W> of the pairs.
+
+        Parameters
+        ----------
+        W : array of shape (n, n)
+            A positive definite metric.
+
+        Returns
+        -------
+        array of shape (K,)
+        """
+        return self._point(self._check_metric(W)).ratios * self.bounds
 
     @_quietly
     def slacks(self, W: Any) -> FloatArray:
-        """The best slacks xi for W, shape (K,): 1 where the bound holds, else the squared distance over the bound."""
-        return self.best_slacks(self._require(W).ratios)
+        """Return the best slacks xi for a metric: 1 if the bound holds, else the squared distance over the bound.
+
+        Parameters
+        ----------
+        W : array of shape (n, n)
+            A positive definite metric.
+
+        Returns
+        -------
+        array of shape (K,)
+        """
+        return self.best_slacks(self._point(self._check_metric(W)).ratios)
 
     def best_slacks(self, ratios: FloatArray) -> FloatArray:
-        """The best slacks for squared distances over bounds `ratios`, shape (K,)."""
+        """Return the best slacks xi for given squared distances.
+
+        Parameters
+        ----------
+        ratios : array of shape (K,)
+            Squared distances divided by their bounds.
+
+        Returns
+        -------
+        array of shape (K,)
+        """
         return np.where(self.terms.active(ratios), ratios, 1.0)
 
     @_quietly
     def primal(self, W: Any) -> float:
-        """The objective P(W), with the best slack for each pair; infinite where W is not positive definite."""
+        """Return the objective P(W), with the best slack for each pair.
+
+        Parameters
+        ----------
+        W : array of shape (n, n)
+            A symmetric matrix.
+
+        Returns
+        -------
+        float
+            Infinity if W is not positive definite.
+        """
         point = self._primal.point(self._check_metric(W))
         return np.inf if point is None else point.value
 
     @_quietly
     def dual(self, multipliers: Any) -> float:
-        """The dual objective g(alpha), a lower bound on the optimum; -infinity where alpha is not feasible."""
+        """Return the dual objective g(alpha), a lower bound on the optimum.
+
+        Parameters
+        ----------
+        multipliers : array of shape (K,)
+            The multipliers alpha.
+
+        Returns
+        -------
+        float
+            Minus infinity if the multipliers are not dual feasible.
+        """
         point = self._dual.point(self._check_multipliers(multipliers))
         return -np.inf if point is None else point.value
 
     @_quietly
     def metric(self, multipliers: Any) -> FloatArray:
-        """The metric W(alpha) = (I + sum_k y_k alpha_k A_k)^-1 of feasible multipliers."""
+        """Return the metric W(alpha) = (I + sum_k y_k alpha_k A_k)^-1 of dual feasible multipliers.
+
+        Parameters
+        ----------
+        multipliers : array of shape (K,)
+            The multipliers alpha.
+
+        Returns
+        -------
+        array of shape (n, n)
+
+        Raises
+        ------
+        ValueError
+            If the multipliers are not dual feasible.
+        """
         point = self._dual.point(self._check_multipliers(multipliers))
         if point is None:
             raise ValueError(
-                "multipliers are not dual feasible (negative, I + S not positive definite, or t beyond the slack's "
-                "domain); certified(None, multipliers) repairs them and has the metric of the repaired ones"
+                "multipliers are not dual feasible (one is negative, I + S is not positive definite, or t is beyond "
+                "the slack's domain); certified(None, multipliers) repairs them and returns their metric"
             )
         return point.metric
 
     def clipped(self, multipliers: FloatArray) -> FloatArray:
-        """The multipliers, each brought into its own dual domain; not yet scaled so that I + S > 0."""
+        """Return the multipliers, each clipped to its own dual domain.
+
+        The result may still have I + S not positive definite. Solvers use this method to propose multipliers.
+
+        Parameters
+        ----------
+        multipliers : array of shape (K,)
+            Any finite numbers.
+
+        Returns
+        -------
+        array of shape (K,)
+            A copy.
+        """
         return self._dual.clipped(multipliers)
 
     @_quietly
     def dual_losses(self, multipliers: FloatArray) -> float:
-        """sum_k c_k h(t_k), the part of the dual objective that does not need I + S."""
+        """Return sum_k c_k h(t_k), the part of the dual objective that does not depend on I + S.
+
+        Solvers that know log det(I + S) use this method to estimate the dual objective without a sum over the A_k.
+
+        Parameters
+        ----------
+        multipliers : array of shape (K,)
+            Multipliers within their domains.
+
+        Returns
+        -------
+        float
+        """
         return self._dual.losses(multipliers)
 
     def certify(self, W: Any = None, multipliers: Any = None, tol: float = 1e-6) -> Certificate:
-        """The certificate of a metric and of multipliers, of which either may be None: it is derived from the other.
+        """Return the certificate of a metric and of multipliers.
 
         The multipliers are repaired first (see `certified`), so that any array of numbers gives a valid bound.
+
+        Parameters
+        ----------
+        W : array of shape (n, n) or None, default=None
+            A positive definite metric. None derives it from the multipliers.
+        multipliers : array of shape (K,) or None, default=None
+            The multipliers alpha. None derives them from W.
+        tol : float, default=1e-6
+            The tolerance on the relative gap.
+
+        Returns
+        -------
+        Certificate
+
+        Raises
+        ------
+        ValueError
+            If both arguments are None, or if one is invalid.
         """
         return self.certified(W, multipliers, tol).certificate
 
     @_quietly
     def certified(self, W: Any = None, multipliers: Any = None, tol: float = 1e-6) -> CertifiedPoint:
-        """As `certify`, with the metric and the repaired multipliers that the certificate belongs to.
+        """Return a metric and repaired multipliers, with their certificate.
 
         The repair clips each multiplier to its own domain and scales all of them by the theta in (0, 1] that maximises
-        the dual; theta = 0 would give the bound 0, so the gap is finite for every positive definite W. A metric that
-        is derived from multipliers, but too ill-conditioned to be stored, is replaced by the identity.
+        the dual. The scale theta = 0 would give the bound 0, so the gap is finite for every positive definite W. If the
+        metric that is derived from the multipliers is too ill-conditioned to be stored, the identity takes its place.
+
+        Parameters
+        ----------
+        W : array of shape (n, n) or None, default=None
+            A positive definite metric. None derives it from the multipliers.
+        multipliers : array of shape (K,) or None, default=None
+            The multipliers alpha. None derives them from W.
+        tol : float, default=1e-6
+            The tolerance on the relative gap.
+
+        Returns
+        -------
+        CertifiedPoint
+
+        Raises
+        ------
+        ValueError
+            If both arguments are None, or if one is invalid.
         """
         check_tolerance(tol)
         if W is None and multipliers is None:
@@ -311,7 +512,27 @@ class MetricProblem:
     def certified_arrays(
         self, W: FloatArray | None, multipliers: FloatArray | None, tol: float = 1e-6
     ) -> CertifiedPoint:
-        """As `certified`, for a symmetric W and multipliers of the right types and shapes: what solvers hand in."""
+        """Return the same as `certified` without checking types and shapes; the loop of the solvers calls this method.
+
+        Parameters
+        ----------
+        W : array of shape (n, n) or None
+            An exactly symmetric metric. None derives it from the multipliers.
+        multipliers : array of shape (K,) or None
+            Finite multipliers. None derives them from W.
+        tol : float, default=1e-6
+            The tolerance on the relative gap.
+
+        Returns
+        -------
+        CertifiedPoint
+            Its multipliers are a copy.
+
+        Raises
+        ------
+        ValueError
+            If W is not positive definite.
+        """
         if W is None:
             assert multipliers is not None
             dual = self._dual.repaired(multipliers)
@@ -336,9 +557,6 @@ class MetricProblem:
             raise ValueError(f"W must have shape ({self.n}, {self.n}), got {metric.shape}")
         return symmetric("W", metric)
 
-    def _require(self, W: Any) -> PrimalPoint:
-        return self._point(self._check_metric(W))
-
     def _point(self, metric: FloatArray) -> PrimalPoint:
         point = self._primal.point(metric)
         if point is None:
@@ -353,43 +571,3 @@ class MetricProblem:
         if array.shape != (self.n_pairs,):
             raise ValueError(f"multipliers must have one entry per pair, shape ({self.n_pairs},); got {array.shape}")
         return array
-
-    @_quietly
-    def _check_scale(self) -> None:
-        """No pair may be too far apart to square or to price, nor cost infinitely much whatever W is."""
-        ratios = self.squared_norms / self.bounds
-        prices = self.weights * self.slack.divergence(np.where(self.squared_norms > 0.0, ratios, 1.0))
-        bad = ~(np.isfinite(ratios) & np.isfinite(prices) & (ratios * self.weights < 1e300))
-        if bad.any():
-            k = first_index(bad)[0]
-            raise ValueError(
-                f"pair {k} {_pair(self.pairs, k)} is too far from its bound: with the squared distance "
-                f"{self.squared_norms[k]:.3g}, bounds[{k}] = {self.bounds[k]:.3g} and weights[{k}] = "
-                f"{self.weights[k]:.3g} the objective overflows; rescale the examples or the bounds"
-            )
-        coincident = self.terms.coincident
-        if coincident.any() and np.isinf(self.slack.divergence(np.zeros(1)))[0]:
-            k = first_index(coincident)[0]
-            raise ValueError(
-                f"pair {k} {_pair(self.pairs, k)} is dissimilar, but its examples are equal (F = 0): with slack "
-                f"{self.slack.name!r} it costs infinitely much; leave it out, or take slack 'l2' or 're'"
-            )
-
-
-def _pair(pairs: IntArray, k: int) -> str:
-    return f"({pairs[k, 0]}, {pairs[k, 1]})"
-
-
-def _check_pairs(pairs: Any, n_examples: int) -> IntArray:
-    array = np.asarray(pairs)
-    if array.size == 0:
-        raise ValueError("pairs is empty: at least one pair is needed")
-    if array.ndim != 2 or array.shape[1] != 2:
-        raise ValueError(f"pairs must have shape (K, 2), got {array.shape}")
-    if not np.issubdtype(array.dtype, np.integer):
-        raise ValueError(f"pairs must be integers (indices into embedded), got dtype {array.dtype}")
-    outside = (array < 0) | (array >= n_examples)
-    if outside.any():
-        where = first_index(outside)
-        raise ValueError(f"pairs{where} is {array[tuple(where)]}: it must be in 0..{n_examples - 1}")
-    return np.array(array, dtype=np.int64, order="C")

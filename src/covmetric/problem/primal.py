@@ -1,4 +1,4 @@
-"""Points of the primal problem: the objective of a metric as it is stored, with the rounding error of the objective."""
+"""The primal problem: the objective of a metric with the entries that are stored, and its rounding error."""
 
 from __future__ import annotations
 
@@ -12,23 +12,25 @@ from covmetric.problem.sums import is_multiple_of_identity
 from covmetric.problem.terms import PairTerms
 
 _EPS = float(np.finfo(np.float64).eps)
-# An error above this, relative to the objective, is worth the correction for the rounding of the factor.
+# If the error of the objective, relative to its value, is above this, the correction for the rounding of the factor
+# pays: the default tolerance is 1e-6, and users ask for 1e-10.
 _ACCURATE_BELOW = 1e-11
-# Slices of this many parts of a factor hold all its bits.
+# Four slices hold 70 bits or more of each row of a factor, enough for twice the working precision.
 _SLICES = 4
 
 
 @dataclass(frozen=True)
 class PrimalPoint:
-    """A positive definite metric W, with what follows from it.
+    """A positive definite metric, with its objective and its squared distances.
 
-    Attributes
+    Parameters
     ----------
-    metric : array, shape (n, n)
+    metric : array of shape (n, n)
+        The metric W.
     value : float
         P(W), with the best slack for each pair.
-    ratios : array, shape (K,)
-        s_k = <A_k, W> / b_k, squared distances in units of their bounds.
+    ratios : array of shape (K,)
+        Squared distances divided by their bounds, s_k = <A_k, W> / b_k.
     rounding : float
         An estimate of the rounding error of the value.
     """
@@ -40,7 +42,18 @@ class PrimalPoint:
 
 
 class Primal:
-    """The reduced primal P(W) = -log det W + tr W - n + sum over the active pairs of c_k d(s_k)."""
+    """The reduced primal P(W) = -log det W + tr W - n + sum over the active pairs of c_k d(s_k).
+
+    Parameters
+    ----------
+    terms : PairTerms
+        The pairs.
+
+    Attributes
+    ----------
+    squared_norms : array of shape (K,)
+        The squared distances at W = I.
+    """
 
     def __init__(self, terms: PairTerms) -> None:
         self._terms, self._sums, self._slack = terms, terms.sums, terms.slack
@@ -48,25 +61,49 @@ class Primal:
         with np.errstate(over="ignore"):
             self.squared_norms = terms.sums.squared_norms()
 
-    def multipliers(self, s: FloatArray) -> FloatArray:
-        """y (c/b) d'(s) on the active pairs: the optimal multipliers, at the optimal W."""
-        active = self._terms.active(s)
-        multipliers = np.zeros(len(s))
-        gradient = self._slack.gradient(s[active])
+    def multipliers(self, ratios: FloatArray) -> FloatArray:
+        """Return y (c/b) d'(s) on the active pairs, which are the optimal multipliers at the optimal W.
+
+        Parameters
+        ----------
+        ratios : array of shape (K,)
+            Squared distances divided by their bounds, s_k.
+
+        Returns
+        -------
+        array of shape (K,)
+        """
+        active = self._terms.active(ratios)
+        multipliers = np.zeros(len(ratios))
+        gradient = self._slack.gradient(ratios[active])
         multipliers[active] = self._similar[active] * self._weights[active] / self._bounds[active] * gradient
-        return multipliers
+        # The gradient is infinite where a squared distance has underflowed to zero.
+        return np.where(np.isfinite(multipliers), multipliers, 0.0)
 
     def point(self, W: FloatArray) -> PrimalPoint | None:
-        """The point of a symmetric W, or None where W is not positive definite."""
+        """Return the primal point of a symmetric matrix.
+
+        Parameters
+        ----------
+        W : array of shape (n, n)
+            An exactly symmetric matrix.
+
+        Returns
+        -------
+        PrimalPoint or None
+            None if W is not positive definite.
+        """
         factor, failed = lapack.dpotrf(W, lower=True, clean=True)
         if failed:
+            return None
+        logdet = 2.0 * float(np.log(factor.diagonal()).sum())
+        if not np.isfinite(logdet):  # W is not finite, which LAPACK does not report
             return None
         if is_multiple_of_identity(W):
             s = W[0, 0] * self.squared_norms / self._bounds
         else:
-            s = self._sums.quadratic(W) / self._bounds
-        logdet = 2.0 * float(np.log(factor.diagonal()).sum())
-        # The factor is that of W + E, |E_ij| <= eps w_i w_j.
+            s = self._sums.inner_products(W) / self._bounds
+        # L L^T = W + E for the computed factor L, with |E_ij| <= eps w_i w_j.
         w = np.sqrt(W.diagonal())
         inverse, _ = lapack.dtrtri(factor, lower=True)
         shift = _EPS * float(W.trace()) * self.squared_norms / self._bounds
@@ -77,16 +114,16 @@ class Primal:
         return point
 
     def _accurate(self, W: FloatArray, factor: FloatArray, inverse: FloatArray, logdet: float) -> PrimalPoint | None:
-        """The point of an ill-conditioned W: E = W - L L^T is computed without rounding, and P is corrected for it."""
+        """Return the point of an ill-conditioned W, with P corrected for the residual E = W - L L^T."""
         E = residual(W, factor)
         X = inverse @ E @ inverse.T
         spectrum = np.linalg.eigvalsh(X)
         if not (np.isfinite(spectrum).all() and spectrum[0] > -0.5):
             return None
         logdet += float(np.log1p(spectrum).sum())
-        s = np.maximum((self._sums.distances(factor) + self._sums.quadratic(E)) / self._bounds, 0.0)
+        s = np.maximum((self._sums.squared_distances(factor) + self._sums.inner_products(E)) / self._bounds, 0.0)
         trace = float(np.trace(W))
-        # What is left: the rounding of the entries of L^T F, of F^T E F, and of X.
+        # The remaining errors are the rounding of the entries of L^T F, of F^T E F, and of X.
         norms = self.squared_norms / self._bounds
         noise = _EPS * np.sqrt(trace * norms)
         shift = 2.0 * noise * np.sqrt(s) + noise**2
@@ -96,10 +133,9 @@ class Primal:
     def _assembled(
         self, W: FloatArray, logdet: float, s: FloatArray, shift: FloatArray, error: float
     ) -> tuple[PrimalPoint, float]:
-        """The point with these figures, and its error without the part of the last summation.
+        """Return the point with these values, and its error without the rounding of the last summation.
 
-        `error` is that of log det, `shift` that of s, which the losses take up to second order. The digits of the
-        terms of P are the last to be rounded.
+        `error` is the error of log det. `shift` is the error of s; the losses pass it on to second order.
         """
         active = self._terms.active(s)
         s_a, shift, c = s[active], shift[active], self._weights[active]
@@ -113,10 +149,26 @@ class Primal:
 
 
 def residual(W: FloatArray, factor: FloatArray) -> FloatArray:
-    """W - L L^T to twice the working precision.
+    """Return W - L L^T to twice the working precision.
 
-    The rows of L are cut into slices of so few bits that the products of two slices are exact (Ozaki et al., Numerical
-    Algorithms 59, 2012); what is left is a sum of exact matrices, with the error of each addition kept.
+    The rows of L are cut into slices of so few bits that the products of two slices are exact. The exact products are
+    added up with the rounding error of each addition.
+
+    Parameters
+    ----------
+    W : array of shape (n, n)
+        A symmetric matrix.
+    factor : array of shape (n, n)
+        The factor L.
+
+    Returns
+    -------
+    array of shape (n, n)
+
+    References
+    ----------
+    Ozaki, Ogita, Oishi and Rump, "Error-free transformations of matrix multiplication by using fast routines of matrix
+    multiplication and its applications", Numerical Algorithms 59, 2012.
     """
     n = len(W)
     bits = (53 - int(np.ceil(np.log2(n + 1)))) // 2

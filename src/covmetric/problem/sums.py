@@ -1,9 +1,8 @@
-"""Sums over pairs, by chunks: arrays of all the pairs are held only where they are small."""
+"""Sums over pairs, computed by chunks: arrays over all pairs are kept only if they are small."""
 
 from __future__ import annotations
 
 import functools
-import mmap
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,45 +17,59 @@ from covmetric._utils.validation import FloatArray, IntArray, read_only
 
 
 def is_multiple_of_identity(matrix: FloatArray) -> bool:
-    """Whether a square matrix is w I: where solves begin, and where sums over pairs are known already."""
+    """Return whether a square matrix is w I with w != 0.
+
+    Solves begin at such a matrix, and sums over the pairs follow from the squared norms there.
+
+    Parameters
+    ----------
+    matrix : array of shape (n, n)
+        The matrix.
+
+    Returns
+    -------
+    bool
+    """
     diagonal = matrix.diagonal()
     return bool(np.count_nonzero(matrix) == len(matrix) and (diagonal == diagonal[0]).all() and diagonal[0] != 0.0)
 
 
-def _fetched(shape: tuple[int, int]) -> FloatArray:
-    """An empty array; a large one with its memory fetched at once, which page by page takes up to ten times as long."""
-    size = 8 * shape[0] * shape[1]
-    if size <= KEPT_BYTES or not hasattr(mmap, "MAP_POPULATE"):
-        return np.empty(shape)
-    try:
-        buffer = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_POPULATE)
-    except OSError:
-        return np.empty(shape)  # or a MemoryError
-    return np.frombuffer(buffer).reshape(shape)
-
-
 class PairSums:
-    """The differences F_k = Phi(X_i) - Phi(X_j) of index pairs, and what is summed over them.
+    """The differences F_k = Phi(X_i) - Phi(X_j) of index pairs, and sums over them.
+
+    Every sum is a product of matrices, because the differences of a chunk of pairs are the rows of one matrix.
 
     Parameters
     ----------
-    rows : array, shape (l, m, n)
-        The embedded examples, each transposed, C-contiguous: the differences of a chunk of pairs are then the rows of
-        one matrix, and every sum is a product of matrices.
+    rows : array of shape (l, m, n)
+        The embedded examples, each transposed, C-contiguous.
     pairs : array of int, shape (K, 2)
+        Indices into `rows`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from covmetric.problem import PairSums
+    >>> rows = np.array([[[0.0, 0.0]], [[1.0, 2.0]], [[3.0, 0.0]]])
+    >>> sums = PairSums(rows, np.array([[0, 1], [0, 2]]))
+    >>> sums.squared_norms()
+    array([5., 9.])
+    >>> sums.gram(np.array([1.0, 2.0]))
+    array([[19.,  2.],
+           [ 2.,  4.]])
     """
 
     def __init__(self, rows: FloatArray, pairs: IntArray) -> None:
         self.rows = rows
         self.pairs = pairs
-        self._kept: FloatArray | None = None
-        self._kept_lower: FloatArray | None = None
+        self._kept_differences: FloatArray | None = None
+        self._kept_triangles: FloatArray | None = None
         self._kept_norms: FloatArray | None = None
-        self._users = 0
+        self._n_users = 0
         self._lock = threading.Lock()
 
     def __getstate__(self) -> dict[str, Any]:
-        """What cannot be made again from the rest."""
+        """Return only what cannot be computed from the rest."""
         return {"rows": self.rows, "pairs": self.pairs}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -64,124 +77,210 @@ class PairSums:
 
     @functools.cached_property
     def half(self) -> HalfVectors:
-        """Symmetric n x n matrices as vectors."""
+        """The isometry between symmetric n x n matrices and vectors of length n(n+1)/2."""
         return half_vectors_of(self.rows.shape[2])
 
-    def lower(self, most: float = KEPT_BYTES) -> FloatArray | None:
-        """The lower triangles of all the A_k = F_k F_k^T, shape (K, p), if they are known or take at most `most` bytes.
+    def lower_triangles(self, max_bytes: float = KEPT_BYTES) -> FloatArray | None:
+        """Return the lower triangles of all A_k = F_k F_k^T, if they are kept or small enough to be kept.
 
-        A sum over the pairs is then 2 m times less work. None where the differences are vectors: they are shorter.
+        A sum over the pairs takes 2 m times less work with them.
+
+        Parameters
+        ----------
+        max_bytes : float
+            The triangles are computed and kept if they take at most this many bytes.
+
+        Returns
+        -------
+        array of shape (K, n(n+1)/2) or None
+            None if they would take more than `max_bytes`, and if m = 1: the differences themselves are shorter then.
         """
-        if self._kept_lower is not None:
-            return self._kept_lower
+        if self._kept_triangles is not None:
+            return self._kept_triangles
         _, m, n = self.rows.shape
         size = n * (n + 1) // 2
-        if m == 1 or 8.0 * len(self.pairs) * size > most:
+        if m == 1 or 8.0 * len(self.pairs) * size > max_bytes:
             return None
         with self._lock:
-            if self._kept_lower is None:
-                lower = _fetched((len(self.pairs), size))
+            if self._kept_triangles is None:
+                triangles = np.empty((len(self.pairs), size))
                 for part, F in self._chunks(keep=False):
-                    self.half.lower(np.matmul(np.swapaxes(F, 1, 2), F), out=lower[part])
-                self._kept_lower = read_only(lower)
-            return self._kept_lower
+                    self.half.lower(np.matmul(np.swapaxes(F, 1, 2), F), out=triangles[part])
+                self._kept_triangles = read_only(triangles)
+            return self._kept_triangles
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        """Within, what takes much memory is kept; the last who leaves forgets it."""
+        """Keep large arrays within a ``with`` block; the last user to leave its block releases them.
+
+        Yields
+        ------
+        None
+        """
         with self._lock:
-            self._users += 1
+            self._n_users += 1
         try:
             yield
         finally:
             with self._lock:
-                self._users -= 1
-                lower = self._kept_lower
-                if self._users == 0 and lower is not None and lower.nbytes > KEPT_BYTES:
-                    self._kept_lower = None
+                self._n_users -= 1
+                triangles = self._kept_triangles
+                if self._n_users == 0 and triangles is not None and triangles.nbytes > KEPT_BYTES:
+                    self._kept_triangles = None
 
     def _chunks(self, indices: IntArray | None = None, *, keep: bool = True) -> Iterator[tuple[slice, FloatArray]]:
-        """Consecutive parts of `indices` (None: all pairs), as slices, with their differences, shape (q, m, n).
+        """Yield consecutive parts of `indices` (None: all pairs) as slices, with their differences, shape (q, m, n).
 
-        The differences are kept for the next time, if there will be one and they are small.
+        With `keep`, small arrays of differences are kept for the next call.
         """
         _, m, n = self.rows.shape
         count = len(self.pairs) if indices is None else len(indices)
-        if keep and self._kept is None and 8 * len(self.pairs) * m * n <= KEPT_BYTES:
+        if keep and self._kept_differences is None and 8 * len(self.pairs) * m * n <= KEPT_BYTES:
             i, j = self.pairs.T
-            self._kept = self.rows[i] - self.rows[j]
+            self._kept_differences = self.rows[i] - self.rows[j]
         size = max(1, CHUNK_BYTES // (8 * m * n))
         for start in range(0, count, size):
             part = slice(start, min(start + size, count))
-            if self._kept is not None:
-                yield part, self._kept[part if indices is None else indices[part]]
+            if self._kept_differences is not None:
+                yield part, self._kept_differences[part if indices is None else indices[part]]
             else:
                 i, j = (self.pairs[part] if indices is None else self.pairs[indices[part]]).T
                 yield part, self.rows[i] - self.rows[j]
 
     def transformed(self, indices: IntArray | None, C: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
-        """Consecutive parts of `indices`, as slices, with the transformed differences (C^T F_k)^T, shape (q, m, n)."""
+        """Iterate over chunks of pairs and their transformed differences C^T F_k.
+
+        Parameters
+        ----------
+        indices : array of int, shape (a,), or None
+            The pairs; None for all pairs.
+        C : array of shape (n, n)
+            The transform.
+
+        Yields
+        ------
+        part : slice
+            A part of `indices`.
+        transformed : array of shape (q, m, n)
+            (C^T F_k)^T of these pairs.
+        """
         for part, F in self._chunks(indices):
             yield part, (F.reshape(-1, F.shape[2]) @ C).reshape(F.shape)
 
     def roughly_transformed(self, indices: IntArray, C: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
-        """`transformed`, by way of the examples where there are fewer of them than pairs.
+        """Iterate as `transformed` does, but transform the examples if there are fewer of them than pairs.
 
-        What is lost is a digit or two where the examples are far from each other: good for a step, not for a proof.
+        The result loses a digit or two if the examples are far apart: it is accurate enough for a step, but not for a
+        certificate.
+
+        Parameters
+        ----------
+        indices : array of int, shape (a,)
+            The pairs.
+        C : array of shape (n, n)
+            The transform.
+
+        Yields
+        ------
+        part : slice
+            A part of `indices`.
+        transformed : array of shape (q, m, n)
+            (C^T F_k)^T of these pairs.
         """
         count, m, n = self.rows.shape
         if len(indices) < 2 * count:
             yield from self.transformed(indices, C)
             return
-        images = (self.centred().reshape(-1, n) @ C).reshape(count, m, n)
+        images = (self.centred_rows().reshape(-1, n) @ C).reshape(count, m, n)
         size = max(1, CHUNK_BYTES // (8 * m * n))
         for start in range(0, len(indices), size):
             part = slice(start, min(start + size, len(indices)))
             i, j = self.pairs[indices[part]].T
             yield part, images[i] - images[j]
 
-    def centred(self) -> FloatArray:
-        """The examples less their mean, shape (l, m, n)."""
+    def centred_rows(self) -> FloatArray:
+        """Return the transposed examples minus their mean.
+
+        Returns
+        -------
+        array of shape (l, m, n)
+        """
         return np.asarray(self.rows - self.rows.mean(axis=0))
 
-    def distances(self, factor: FloatArray) -> FloatArray:
-        """Squared distances ||L^T F_k||^2 of all pairs, shape (K,), in the metric L L^T given by its factor L."""
+    def squared_distances(self, factor: FloatArray) -> FloatArray:
+        """Return the squared distances ||L^T F_k||^2 of all pairs in the metric L L^T.
+
+        Parameters
+        ----------
+        factor : array of shape (n, n)
+            The factor L of the metric.
+
+        Returns
+        -------
+        array of shape (K,)
+        """
         result = np.empty(len(self.pairs))
         for part, G in self.transformed(None, factor):
             result[part] = np.einsum("kan,kan->k", G, G)
         return result
 
     def squared_norms(self) -> FloatArray:
-        """||F_k||^2 of all pairs, shape (K,)."""
+        """Return the squared norms ||F_k||^2 of all pairs.
+
+        Returns
+        -------
+        array of shape (K,)
+        """
         if self._kept_norms is None:
-            lower = self.lower()
-            if lower is not None:
-                norms = lower[:, self.half.diagonal].sum(axis=1)
+            triangles = self.lower_triangles()
+            if triangles is not None:
+                norms = triangles[:, self.half.diagonal].sum(axis=1)
             else:
                 vectors = self.rows.reshape(len(self.rows), -1)
                 norms = squared_distances(vectors, vectors, *self.pairs.T)
             self._kept_norms = read_only(norms)
         return self._kept_norms
 
-    def quadratic(self, E: FloatArray, indices: IntArray | None = None) -> FloatArray:
-        """<A_k, E> of the pairs `indices` (None: all), for a symmetric E."""
-        lower = self.lower()
-        if lower is not None:
-            return np.asarray((lower if indices is None else lower[indices]) @ self.half.doubled(E))
+    def inner_products(self, E: FloatArray, indices: IntArray | None = None) -> FloatArray:
+        """Return the inner products <A_k, E> of the pairs with a symmetric matrix.
+
+        Parameters
+        ----------
+        E : array of shape (n, n)
+            The symmetric matrix.
+        indices : array of int, shape (a,), or None, default=None
+            The pairs; None for all pairs.
+
+        Returns
+        -------
+        array of shape (a,)
+        """
+        triangles = self.lower_triangles()
+        if triangles is not None:
+            return np.asarray((triangles if indices is None else triangles[indices]) @ self.half.doubled(E))
         result = np.empty(len(self.pairs) if indices is None else len(indices))
         for part, F in self._chunks(indices):
             result[part] = np.einsum("kan,kan->k", (F.reshape(-1, len(E)) @ E).reshape(F.shape), F)
         return result
 
     def gram(self, weights: FloatArray, transform: FloatArray | None = None) -> FloatArray:
-        """The sum of w_k F_k F_k^T over the pairs with a positive weight, shape (n, n).
+        """Return the sum of w_k F_k F_k^T over the pairs with a positive weight.
 
-        With a `transform` T of shape (n, n), of the transformed differences T^T F_k.
+        Parameters
+        ----------
+        weights : array of shape (K,)
+            The weights w_k. Pairs with a weight of zero or less are left out.
+        transform : array of shape (n, n) or None, default=None
+            If given, T^T F_k takes the place of F_k.
+
+        Returns
+        -------
+        array of shape (n, n)
         """
         n = self.rows.shape[2]
-        lower = self.lower() if transform is None else None
-        if lower is not None:
-            return self.half.from_lower(np.maximum(weights, 0.0) @ lower)
+        triangles = self.lower_triangles() if transform is None else None
+        if triangles is not None:
+            return self.half.from_lower(np.maximum(weights, 0.0) @ triangles)
         total = np.zeros((n, n))
         for flat in self._weighted_rows(weights):
             if transform is not None:
@@ -189,15 +288,41 @@ class PairSums:
             total += flat.T @ flat
         return total
 
-    def weighted(self, weights: FloatArray) -> FloatArray:
-        """The sum of w_k A_k, shape (n, n), with weights of either sign, as accurate as a step needs."""
-        lower = self.lower()
-        if lower is not None:
-            return self.half.from_lower(weights @ lower)
+    def weighted_sum(self, weights: FloatArray) -> FloatArray:
+        """Return the sum of w_k A_k, with weights of either sign.
+
+        Positive and negative terms may cancel: the sum is accurate enough for a step, but not for a certificate.
+
+        Parameters
+        ----------
+        weights : array of shape (K,)
+            The weights w_k.
+
+        Returns
+        -------
+        array of shape (n, n)
+        """
+        triangles = self.lower_triangles()
+        if triangles is not None:
+            return self.half.from_lower(weights @ triangles)
         return self.gram(weights) - self.gram(-weights)
 
-    def stretched(self, E: FloatArray, weights: FloatArray, indices: IntArray) -> FloatArray:
-        """The sum of w_k <A_k, E> A_k over the pairs `indices`, shape (n, n), for a symmetric E."""
+    def hessian_product(self, E: FloatArray, weights: FloatArray, indices: IntArray) -> FloatArray:
+        """Return the sum of w_k <A_k, E> A_k over the pairs `indices`.
+
+        Parameters
+        ----------
+        E : array of shape (n, n)
+            A symmetric matrix.
+        weights : array of shape (a,)
+            The weights w_k of these pairs.
+        indices : array of int, shape (a,)
+            The pairs.
+
+        Returns
+        -------
+        array of shape (n, n)
+        """
         n = len(E)
         total = np.zeros((n, n))
         for part, F in self._chunks(indices):
@@ -206,10 +331,20 @@ class PairSums:
             total += (F * pulls[:, None, None]).reshape(-1, n).T @ flat
         return total
 
-    def triangle(self, weights: FloatArray) -> FloatArray:
-        """The upper triangular R with R^T R = I + `gram(weights)`, without forming the right-hand side.
+    def triangular_factor(self, weights: FloatArray) -> FloatArray:
+        """Return the upper triangular R with R^T R = I + `gram(weights)`, without forming the right-hand side.
 
-        Slower than a Cholesky factor of the sum, and accurate where that has lost half of the digits.
+        This is slower than a Cholesky factorisation of the sum, which loses half of the digits if the sum is
+        ill-conditioned.
+
+        Parameters
+        ----------
+        weights : array of shape (K,)
+            The weights w_k. Pairs with a weight of zero or less are left out.
+
+        Returns
+        -------
+        array of shape (n, n)
         """
         R = np.eye(self.rows.shape[2])
         for flat in self._weighted_rows(weights):
@@ -217,7 +352,7 @@ class PairSums:
         return R
 
     def _weighted_rows(self, weights: FloatArray) -> Iterator[FloatArray]:
-        """Chunks of the rows of sqrt(w_k) F_k^T, over the pairs with a positive weight."""
+        """Yield chunks of the rows of sqrt(w_k) F_k^T, over the pairs with a positive weight."""
         chosen = np.flatnonzero(weights > 0.0)
         roots = np.sqrt(weights[chosen])
         for part, F in self._chunks(chosen):

@@ -12,21 +12,36 @@ from covmetric.slacks import Slack
 def make_paper_problem(
     n: int = 10, K: int = 50, lam: float = 1e-2, seed: int = 0, slack: str | Slack = "is"
 ) -> MetricProblem:
-    """K differences F uniform in [-0.5, 0.5], y = +-1 with equal chances, b = 1, c = 1/(lam K).
+    """Return the synthetic problem of the paper's convergence experiment.
+
+    The entries of the K differences F are uniform in [-0.5, 0.5], the signs y are +1 or -1 with equal probability, the
+    bounds are 1, and the weights are 1/(lam K).
 
     Parameters
     ----------
-    n : int
-        Size of the matrices.
-    K : int
-        Number of pairs.
-    lam : float
-        The weight of the regulariser; the smaller, the more the pairs count.
-    seed : int
-    slack : {"is", "l2", "re"} or Slack
+    n : int, default=10
+        The size of the matrices.
+    K : int, default=50
+        The number of pairs.
+    lam : float, default=1e-2
+        The weight of the regulariser, lambda. The smaller it is, the more the pairs count.
+    seed : int, default=0
+        The seed of the random numbers.
+    slack : {'is', 'l2', 're'} or Slack, default='is'
+        The divergence that prices a violated bound.
+
+    Returns
+    -------
+    MetricProblem
+
+    Raises
+    ------
+    ValueError
+        If an argument is not positive.
 
     Examples
     --------
+    >>> from covmetric import make_paper_problem
     >>> make_paper_problem(n=10, K=50, lam=1e-3, seed=0)
     MetricProblem(n=10, m=10, pairs=50 (30 similar, 20 dissimilar), slack='is')
     """

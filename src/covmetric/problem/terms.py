@@ -14,9 +14,9 @@ from covmetric.slacks import Slack
 
 @dataclass(frozen=True)
 class PairTerms:
-    """The pairs of a problem and what is asked of each of them.
+    """The pairs of a problem, with the bound and the loss of each.
 
-    Attributes
+    Parameters
     ----------
     sums : PairSums
         The differences F_k.

@@ -1,4 +1,4 @@
-"""Solvers, and `solve`. One solver a file or folder; `SOLVERS` lists them by name."""
+"""Solvers and `solve`. Each solver has its own file or folder; `SOLVERS` lists them by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`solve` and `solve_path`: a problem in, a certified metric out."""
+"""`solve` and `solve_path`: from a problem to a certified metric."""
 
 from __future__ import annotations
 
@@ -29,40 +29,50 @@ def solve(
     warm_start: Any = None,
     callback: Callback | None = None,
 ) -> SolveResult:
-    """Solve a metric learning problem, and prove how well.
+    """Solve a metric learning problem, and prove how close to optimal the solution is.
 
     Parameters
     ----------
     problem : MetricProblem
-    solver : {"auto", "newton", "dykstra"} or Solver, default="auto"
-        "auto" picks the faster by n, m, K and the weights: Newton, but for long thin problems (docs/solvers.md).
-        "dykstra" is the paper's method in permuted order; `Dykstra(order=...)` gives the other orders.
+        The problem.
+    solver : {'auto', 'newton', 'dykstra'} or Solver, default='auto'
+        'auto' chooses the faster solver by n, m, K and the weights: Dykstra if the examples have many more rows than
+        columns, else Newton (docs/solvers.md). 'dykstra' is the paper's method in permuted order; `Dykstra(order=...)`
+        gives the other orders.
     tol : float, default=1e-6
-        Bound on the relative gap, gap / max(1, |primal|). 0 disables the gap and stall tests: exactly `max_iter`
-        iterations are made, and the status is MAX_ITER without a warning.
+        The tolerance on the relative gap, gap / max(1, |primal|). 0 disables the gap and stall tests: the solver makes
+        exactly `max_iter` iterations, and the status is MAX_ITER without a warning.
     max_iter : int or None, default=None
-        Most iterations: steps (Newton) or epochs of K projections (Dykstra). None: the solver's own default.
-    random_state : int, numpy Generator or RandomState, or None
-        Seed of the random orders. An int gives the same bits every time.
-    warm_start : array of shape (K,), SolveResult or None
-        Multipliers to start from; they are repaired where they do not fit.
-    callback : callable or None
+        The limit on the number of iterations: steps (Newton) or epochs of K projections (Dykstra). None stands for the
+        default of the solver.
+    random_state : int, numpy Generator or RandomState, or None, default=None
+        The seed of the random orders. The same int gives the same bits every time.
+    warm_start : array of shape (K,), SolveResult or None, default=None
+        Multipliers to start from. They are repaired if they are not feasible for this problem.
+    callback : callable or None, default=None
         Called with a `SolverState` after each certificate; returning True stops the solve.
 
     Returns
     -------
     SolveResult
-        Ctrl-C returns the best so far, with status INTERRUPTED.
-
-    Warns
-    -----
-    sklearn.exceptions.ConvergenceWarning
-        Unless the status is SOLVED (or tol is 0 and the status MAX_ITER).
+        After Ctrl-C the best metric so far, with status INTERRUPTED.
 
     Raises
     ------
     ValueError
-        If an argument does not fit.
+        If an argument is invalid.
+
+    Warns
+    -----
+    sklearn.exceptions.ConvergenceWarning
+        Unless the status is SOLVED, or MAX_ITER with tol = 0.
+
+    Examples
+    --------
+    >>> from covmetric import make_paper_problem, solve
+    >>> result = solve(make_paper_problem(n=5, K=20, seed=0), tol=1e-9)
+    >>> result.status.name, result.certificate.relative_gap <= 1e-9
+    ('SOLVED', True)
     """
     if not isinstance(problem, MetricProblem):
         raise ValueError(f"problem must be a MetricProblem, got {type(problem).__name__}")
@@ -79,7 +89,7 @@ def _solve(
     warm_start: Any,
     callback: Callback | None,
 ) -> SolveResult:
-    """`solve`, with what it keeps of the pairs left for the next."""
+    """Solve without releasing the sums over pairs, so that the next solve can use them."""
     chosen = choose_solver(solver, problem)
     check_tolerance(tol)
     limit = chosen.default_max_iter if max_iter is None else max_iter
@@ -100,7 +110,7 @@ def _solve(
             rng=generator(random_state),
             callback=callback,
         )
-        if interrupt_waits():  # it came too late to cut this solve short, but whoever has more to do should stop
+        if interrupt_waits():  # the solve had ended already, but the caller may have more work to stop
             result = replace(result, status=Status.INTERRUPTED)
         if result.status is not Status.SOLVED and not (tol == 0.0 and result.status is Status.MAX_ITER):
             _warn(result)
@@ -116,22 +126,35 @@ def solve_path(
     random_state: Any = None,
     callback: Callback | None = None,
 ) -> list[SolveResult]:
-    """Solve a problem for several lambda, each from the solution of the one before.
+    """Solve a problem for several values of lambda, each from the solution of the previous one.
 
     Parameters
     ----------
     problem : MetricProblem
-        Its weights are those at lambda = 1; they are divided by each lambda.
-    lambdas : sequence of floats > 0
-        Worked through from the largest to the smallest, whatever their order here.
-    solver, tol, max_iter, random_state, callback
-        As in `solve`.
+        The problem at lambda = 1. Its weights are divided by each lambda.
+    lambdas : sequence of float
+        Positive numbers. They are processed from the largest to the smallest, whatever their order here.
+    solver : {'auto', 'newton', 'dykstra'} or Solver, default='auto'
+        The solver, as in `solve`.
+    tol : float, default=1e-6
+        The tolerance on the relative gap of each solution.
+    max_iter : int or None, default=None
+        The limit on the number of iterations of each solve.
+    random_state : int, numpy Generator or RandomState, or None, default=None
+        The seed of the random orders.
+    callback : callable or None, default=None
+        Called with a `SolverState` after each certificate; returning True stops the whole path.
 
     Returns
     -------
     list of SolveResult
-        In the order of `lambdas`, each with its own certificate. After Ctrl-C only those that were reached, the last
-        of which is INTERRUPTED.
+        In the order of `lambdas`, each with its own certificate. After Ctrl-C the list has only the solutions that were
+        reached, and the last of these has status INTERRUPTED.
+
+    Raises
+    ------
+    ValueError
+        If an argument is invalid.
 
     Examples
     --------
@@ -159,7 +182,7 @@ def solve_path(
 
 
 def _start(problem: MetricProblem, warm_start: Any, tol: float) -> CertifiedPoint:
-    """A metric and the feasible multipliers that it belongs to."""
+    """Return the feasible multipliers to start from, and their metric."""
     if warm_start is None:
         return problem.certified_arrays(np.eye(problem.n), np.zeros(problem.n_pairs), tol)
     multipliers = warm_start.multipliers if isinstance(warm_start, SolveResult) else warm_start

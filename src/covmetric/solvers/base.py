@@ -1,4 +1,4 @@
-"""What a solver is: where it starts and how it steps. The loop does the rest."""
+"""The interface of a solver: where it starts and how it steps. The loop does the rest."""
 
 from __future__ import annotations
 
@@ -15,24 +15,63 @@ _EPS = float(np.finfo(np.float64).eps)
 
 
 class StepFailed(ArithmeticError):
-    """A step broke down in floating point and could not be retried."""
+    """A step broke down in floating point arithmetic and cannot be retried.
+
+    Examples
+    --------
+    >>> from covmetric.solvers import StepFailed
+    >>> issubclass(StepFailed, ArithmeticError)
+    True
+    """
 
 
 class StepStalled(ArithmeticError):
-    """No step improves the objective any more."""
+    """No step improves the objective any more.
+
+    Examples
+    --------
+    >>> from covmetric.solvers import StepStalled
+    >>> issubclass(StepStalled, ArithmeticError)
+    True
+    """
 
 
 def is_degenerate(factor: FloatArray) -> bool:
-    """Whether the entries of L L^T, L triangular, hold its smallest eigenvalues to less than two digits."""
+    """Return whether the entries of L L^T determine its smallest eigenvalues to less than two digits.
+
+    Parameters
+    ----------
+    factor : array of shape (n, n)
+        The triangular factor L.
+
+    Returns
+    -------
+    bool
+    """
     extent = np.abs(factor.diagonal()).tolist()
     return bool(min(extent) ** 2 < 100.0 * _EPS * max(extent) ** 2)
 
 
 class Solver(ABC, Generic[State]):
-    """A method for MetricProblem. It never certifies itself, counts nothing and does not decide when to stop.
+    """The abstract base class of all methods for `MetricProblem`.
 
-    The loop calls `start`, then `step` once per iteration; whenever `due` says so it certifies `candidate` and hands
-    the certified point back to `resume`.
+    A solver does not certify itself, does not count its iterations, and does not decide when to stop: the loop does.
+    The loop calls `start` once, and then `step` once per iteration. Whenever `due` returns True, it certifies the
+    `candidate` and passes the certified point to `resume`. A solver keeps everything that changes during a solve in its
+    state, so that one object can solve several problems, also in several threads.
+
+    Attributes
+    ----------
+    name : str
+        The key of the solver in `SOLVERS`.
+    default_max_iter : int
+        The limit on the number of iterations if the user gives none.
+
+    Examples
+    --------
+    >>> from covmetric.solvers import SOLVERS, Solver
+    >>> all(issubclass(solver, Solver) for solver in SOLVERS.values())
+    True
     """
 
     name: ClassVar[str]
@@ -40,24 +79,112 @@ class Solver(ABC, Generic[State]):
 
     @abstractmethod
     def start(self, problem: MetricProblem, point: CertifiedPoint, rng: np.random.Generator) -> State:
-        """The state at feasible multipliers and their metric: zeros and the identity, or a warm start."""
+        """Return the state at the start of a solve.
+
+        Parameters
+        ----------
+        problem : MetricProblem
+            The problem.
+        point : CertifiedPoint
+            Feasible multipliers and their metric: zeros and the identity, or a warm start. The state may not share
+            memory with it.
+        rng : numpy.random.Generator
+            The source of all random numbers of the solve.
+
+        Returns
+        -------
+        State
+            Anything; the loop only passes it on.
+
+        Raises
+        ------
+        ValueError
+            If a setting of the solver is invalid.
+        """
 
     @abstractmethod
     def step(self, problem: MetricProblem, state: State) -> None:
-        """Advance the state by one iteration, in place. Raises StepFailed."""
+        """Advance the state by one iteration, in place.
+
+        Parameters
+        ----------
+        problem : MetricProblem
+            The problem.
+        state : State
+            The state.
+
+        Raises
+        ------
+        StepFailed
+            If the step breaks down in floating point arithmetic.
+        StepStalled
+            If no step improves the objective.
+        """
 
     @abstractmethod
     def due(self, problem: MetricProblem, state: State, tol: float) -> bool:
-        """Whether a certificate is worth its time now. Depends on work done, not on the clock: same seed, same bits."""
+        """Return whether a certificate is worth its time now, without changing the state.
+
+        The answer may depend on the work done so far but not on the clock, so that a seed gives the same bits every
+        time.
+
+        Parameters
+        ----------
+        problem : MetricProblem
+            The problem.
+        state : State
+            The state.
+        tol : float
+            The tolerance on the relative gap.
+
+        Returns
+        -------
+        bool
+        """
 
     @abstractmethod
     def candidate(self, state: State) -> tuple[FloatArray | None, FloatArray | None]:
-        """The metric and the multipliers to certify; either may be None."""
+        """Return the metric and the multipliers to certify, without changing the state.
+
+        Parameters
+        ----------
+        state : State
+            The state.
+
+        Returns
+        -------
+        W : array of shape (n, n) or None
+            The metric. None stands for the metric of the multipliers.
+        multipliers : array of shape (K,) or None
+            The multipliers. None stands for the multipliers that follow from W. Later steps may not change either
+            array.
+        """
 
     @abstractmethod
     def resume(self, problem: MetricProblem, state: State, point: CertifiedPoint) -> None:
-        """Go on from a certified candidate: the chance to shed rounding errors."""
+        """Continue after a certificate, for example with the rounding errors of the metric removed.
+
+        Parameters
+        ----------
+        problem : MetricProblem
+            The problem.
+        state : State
+            The state.
+        point : CertifiedPoint
+            The certified candidate. The state may not share memory with it that later steps change.
+        """
 
     @abstractmethod
     def projections(self, state: State) -> int:
-        """Visits to a half-space so far."""
+        """Return the number of projections onto half-spaces so far.
+
+        Parameters
+        ----------
+        state : State
+            The state.
+
+        Returns
+        -------
+        int
+            0 for methods without projections.
+        """

@@ -18,13 +18,37 @@ from covmetric.solvers.interrupt import check_interrupt
 if TYPE_CHECKING:
     from covmetric.solvers.compiled import CompiledSlack
 
-# Certificates in a row with a metric that cannot be stored, before the solve gives up.
+# The solve gives up after more than this many certificates in a row with a metric too ill-conditioned to be stored.
 _MAX_DEGENERATE = 5
 
 
 @dataclass
 class DykstraState:
-    """The iterate: multipliers, and the metric that belongs to them up to rounding."""
+    """The iterate: multipliers alpha, and their metric W up to rounding errors.
+
+    Parameters
+    ----------
+    W : array of shape (n, n)
+        The metric.
+    alpha : array of shape (K,)
+        The multipliers.
+    order : Order
+        The order of the visits.
+    rng : numpy.random.Generator
+        The source of random numbers of the order.
+    slack : CompiledSlack
+        The slack's functions for the compiled kernel.
+    visits : int
+        The number of visited half-spaces.
+    counts : array of int, shape (2,)
+        How many visits changed W, and how many did not.
+    epochs_since_certificate : int
+        Epochs since the last certificate.
+    work_since_certificate : float
+        Modelled time since the last certificate.
+    degenerate_certificates : int
+        Certificates in a row with a metric too ill-conditioned to be stored.
+    """
 
     W: FloatArray
     alpha: FloatArray
@@ -39,15 +63,17 @@ class DykstraState:
 
 
 class Dykstra(Solver[DykstraState]):
-    """Stochastic Dykstra: Bregman projections onto one half-space at a time. An iteration is an epoch of K visits.
+    """The stochastic Dykstra method: Bregman projections onto one half-space at a time.
+
+    An iteration is an epoch of K visits.
 
     Parameters
     ----------
-    order : {"cyclic", "perm", "rand"} or Order, default="perm"
+    order : {'cyclic', 'perm', 'rand'} or Order, default='perm'
         The order of the visits within an epoch.
     certify_every : int or None, default=None
-        Epochs between certificates. None: as often as certificates take at most a fifth of the time, by a count of the
-        arithmetic done (not by the clock, so that a seed gives the same result every time).
+        The number of epochs between certificates. None lets certificates take at most a fifth of the time, which is
+        modelled by operations and not measured, so that a seed gives the same result every time.
 
     Examples
     --------
@@ -93,10 +119,10 @@ class Dykstra(Solver[DykstraState]):
         state.work_since_certificate += sweep_seconds(problem.n, problem.m, moved_now - moved, idle_now - idle)
 
     def _sweep(self, problem: MetricProblem, state: DykstraState, order: IntArray) -> None:
-        """Visit the pairs; after a breakdown rebuild W from the multipliers and go on where it happened."""
+        """Visit the pairs; after a breakdown, rebuild W from the multipliers and continue with the same pair."""
         from covmetric.solvers import compiled
 
-        fresh = False
+        rebuilt = False
         while len(order):
             before = sum(state.counts.tolist())
             status = compiled.sweep(
@@ -107,29 +133,29 @@ class Dykstra(Solver[DykstraState]):
             state.visits += done
             if status == compiled.DONE:
                 return
-            if done == 0 and fresh:
+            if done == 0 and rebuilt:
                 raise StepFailed
             order = order[done:]
             self._rebuild(problem, state)
-            fresh = True
+            rebuilt = True
 
     def _rebuild(self, problem: MetricProblem, state: DykstraState) -> None:
         try:
             state.W = problem.metric(state.alpha).copy()
         except ValueError:
-            # Rounding has carried the multipliers just out of the dual domain.
+            # Rounding errors have moved the multipliers just out of the dual domain.
             point = problem.certified(None, state.alpha)
             state.W, state.alpha = point.W.copy(), point.multipliers.copy()
 
     def due(self, problem: MetricProblem, state: DykstraState, tol: float) -> bool:
         if self.certify_every is not None:
             return state.epochs_since_certificate >= self.certify_every
-        kept = problem.sums.lower() is not None
-        cost = certificate_seconds(problem.n, problem.m, problem.n_pairs, kept)
+        has_triangles = problem.sums.lower_triangles() is not None
+        cost = certificate_seconds(problem.n, problem.m, problem.n_pairs, has_triangles)
         return state.work_since_certificate >= cost / CERTIFICATE_FRACTION
 
     def candidate(self, state: DykstraState) -> tuple[None, FloatArray]:
-        return None, state.alpha
+        return None, state.alpha.copy()  # the kernel changes the multipliers in place
 
     def resume(self, problem: MetricProblem, state: DykstraState, point: CertifiedPoint) -> None:
         state.epochs_since_certificate = 0
@@ -141,7 +167,7 @@ class Dykstra(Solver[DykstraState]):
         factor, failed = lapack.dpotrf(state.W, lower=True)
         state.degenerate_certificates = state.degenerate_certificates + 1 if failed or is_degenerate(factor) else 0
         if state.degenerate_certificates > _MAX_DEGENERATE:
-            raise StepFailed  # on a metric that cannot be stored, more epochs lead nowhere
+            raise StepFailed  # more epochs do not help
 
     def projections(self, state: DykstraState) -> int:
         return state.visits

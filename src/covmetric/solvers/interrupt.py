@@ -1,4 +1,4 @@
-"""Ctrl-C without losing anything: the signal waits for a place where a solve can stop."""
+"""Ctrl-C during a solve: the signal is deferred until the solve can stop and return the best metric so far."""
 
 from __future__ import annotations
 
@@ -12,7 +12,13 @@ _pending = False
 
 
 def check_interrupt() -> None:
-    """Raise KeyboardInterrupt if Ctrl-C waits. Solvers call it where they can stop, several times a second."""
+    """Raise KeyboardInterrupt if Ctrl-C was pressed. Solvers call this function several times a second.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If Ctrl-C was deferred.
+    """
     global _pending
     if _pending:
         _pending = False
@@ -20,16 +26,25 @@ def check_interrupt() -> None:
 
 
 def interrupt_waits() -> bool:
-    """Whether Ctrl-C waits, and nobody has stopped for it yet."""
+    """Return whether Ctrl-C was pressed and has not been raised yet.
+
+    Returns
+    -------
+    bool
+    """
     return _pending
 
 
 @contextmanager
 def deferred_interrupts() -> Iterator[None]:
-    """Within, a first Ctrl-C waits for `check_interrupt`; a second one raises at once, as usual.
+    """Defer the first Ctrl-C within a ``with`` block to the next `check_interrupt`; raise a second one at once.
 
-    An exception in the middle of a compilation or an import can leave either broken for the rest of the process.
-    Signals reach the main thread only, and a handler that the user has set is left alone.
+    An exception in the middle of a compilation or an import can leave it broken for the rest of the process. Only the
+    main thread receives signals, so that other threads have nothing to defer. A handler set by the user is kept.
+
+    Yields
+    ------
+    None
     """
     global _pending
     in_main = threading.current_thread() is threading.main_thread()

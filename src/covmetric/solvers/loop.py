@@ -8,13 +8,12 @@ from typing import Any, Generic
 
 import numpy as np
 
-from covmetric.problem import CertifiedPoint, MetricProblem
-from covmetric.problem.certificate import Certificate
+from covmetric.problem import Certificate, CertifiedPoint, MetricProblem
 from covmetric.solvers.base import Solver, State, StepFailed, StepStalled
 from covmetric.solvers.interrupt import check_interrupt
 from covmetric.solvers.result import History, SolveResult, SolverState, Status
 
-# A gap that has not shrunk by a thousandth over this many certificates has stalled.
+# The solve has stalled if the gap has not shrunk by a thousandth over this many certificates.
 _STALL_WINDOW = 100
 _STALL_FACTOR = 0.999
 
@@ -22,7 +21,7 @@ Callback = Callable[[SolverState], object]
 
 
 class _Record:
-    """Every certificate so far, and the best metric and multipliers: they may come from different steps."""
+    """All certificates so far, and the best metric and the best multipliers, which may come from different steps."""
 
     def __init__(self, tol: float) -> None:
         self.tol = tol
@@ -41,7 +40,11 @@ class _Record:
         self.best_gaps.append(self.best_W.certificate.primal - self.best_multipliers.certificate.dual)
 
     def best(self) -> Certificate:
-        """The certificate of the best pair, as far as it is known without computing it anew."""
+        """Estimate the certificate of the best metric with the best multipliers, without a pass over the pairs.
+
+        The rounding error is an estimate: each of the two points adds the error of its W to that of its multipliers.
+        `_Run.finish` computes the certificate of the two together.
+        """
         assert self.best_W is not None and self.best_multipliers is not None
         primal, dual = self.best_W.certificate, self.best_multipliers.certificate
         return Certificate.from_values(
@@ -74,9 +77,30 @@ def run(
     rng: np.random.Generator,
     callback: Callback | None,
 ) -> SolveResult:
-    """Iterate until the certified gap meets the tolerance, or something else ends the solve.
+    """Iterate until the certified gap meets the tolerance, or until something else ends the solve.
 
-    `start` is a metric, and the feasible multipliers that it belongs to; the clock runs since `started`.
+    Parameters
+    ----------
+    problem : MetricProblem
+        The problem.
+    solver : Solver
+        The method.
+    tol : float
+        The tolerance on the relative gap; 0 disables the gap and stall tests.
+    max_iter : int
+        The limit on the number of iterations.
+    start : CertifiedPoint
+        Feasible multipliers and their metric.
+    started : float
+        The value of `time.perf_counter` at the start of the solve.
+    rng : numpy.random.Generator
+        The source of random numbers.
+    callback : callable or None
+        Called with a `SolverState` after each certificate; returning True stops the solve.
+
+    Returns
+    -------
+    SolveResult
     """
     return _Run(problem, solver, tol, max_iter, callback, started).result(start, rng)
 
@@ -107,12 +131,12 @@ class _Run(Generic[State]):
             status = self.judge(start, 0) or self.iterate(state)
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
-            self.observe(state)
+            self.certify_last(state)
         except (StepStalled, StepFailed) as reason:
-            self.observe(state)
+            self.certify_last(state)
             status = Status.STALLED if isinstance(reason, StepStalled) else Status.NUMERICAL_ERROR
             if self.record.best().solved:
-                status = Status.SOLVED  # there was nothing left to gain
+                status = Status.SOLVED  # the step failed because there was nothing left to gain
         return self.finish(status)
 
     def iterate(self, state: State) -> Status:
@@ -128,16 +152,22 @@ class _Run(Generic[State]):
                 status = self.certify(state)
         return status
 
-    def observe(self, state: State) -> CertifiedPoint:
-        """Certify the current point, and keep it if it is the best."""
-        point = self.current(state)
-        self.keep(point, self.solver.projections(state))
-        return point
+    def certify(self, state: State) -> Status | None:
+        """Certify the candidate and resume from it; return a status if this ends the solve."""
+        point = self.certified_candidate(state)
+        status = self.judge(point, self.solver.projections(state))
+        if status is None:
+            self.solver.resume(self.problem, state, point)
+        return status
 
-    def current(self, state: State) -> CertifiedPoint:
-        """The current point with its certificate."""
+    def certify_last(self, state: State) -> None:
+        """Certify the candidate of a solve that has ended: it may be the best."""
+        self.keep(self.certified_candidate(state), self.solver.projections(state))
+
+    def certified_candidate(self, state: State) -> CertifiedPoint:
+        """Return the solver's candidate with its certificate."""
         W, multipliers = self.solver.candidate(state)
-        # A copy, symmetric and finite, whatever the solver does with its own.
+        # Solvers are not trusted: W becomes a symmetric copy, and multipliers that are not finite are dropped.
         W = None if W is None else 0.5 * (W + W.T)
         if multipliers is not None and not np.isfinite(multipliers).all():
             multipliers = np.zeros(self.problem.n_pairs)
@@ -147,26 +177,19 @@ class _Run(Generic[State]):
             return self.problem.certified_arrays(None, multipliers, self.record.tol)
 
     def keep(self, point: CertifiedPoint, projections: int) -> None:
+        """Add a certified point to the record."""
         self.record.add(self.n_iter, projections, time.perf_counter() - self.started, point)
 
-    def certify(self, state: State) -> Status | None:
-        """Certify the current point, and go on from it; a status if this ends the solve."""
-        point = self.current(state)
-        status = self.judge(point, self.solver.projections(state))
-        if status is None:
-            self.solver.resume(self.problem, state, point)
-        return status
-
     def judge(self, point: CertifiedPoint, projections: int) -> Status | None:
-        """Keep a certified point, and tell the callback; a status if this ends the solve."""
+        """Record a certified point and call the callback; return a status if this ends the solve."""
         self.keep(point, projections)
-        stop = self.callback is not None and self.tell(self.callback, point, projections)
+        stop = self.callback is not None and self.asks_to_stop(self.callback, point, projections)
         if self.record.tol > 0.0:
             best = self.record.best()
             if best.solved:
                 return Status.SOLVED
             if best.relative_gap <= self.record.tol and not best.trusted:
-                return Status.NUMERICAL_ERROR  # rounding that spoils the proof will not get better by iterating
+                return Status.NUMERICAL_ERROR  # more iterations do not reduce the rounding error
             if self.record.stalled():
                 return Status.STALLED
         if stop:
@@ -174,21 +197,22 @@ class _Run(Generic[State]):
         check_interrupt()
         return None
 
-    def tell(self, callback: Callback, point: CertifiedPoint, projections: int) -> bool:
-        """Whether the callback wants to stop. It gets copies."""
-        seen = SolverState(
-            self.n_iter,
-            projections,
-            time.perf_counter() - self.started,
-            point.W.copy(),
-            point.multipliers.copy(),
-            point.certificate,
+    def asks_to_stop(self, callback: Callback, point: CertifiedPoint, projections: int) -> bool:
+        """Call the callback with copies of the arrays, and return whether it returns True."""
+        answer = callback(
+            SolverState(
+                self.n_iter,
+                projections,
+                time.perf_counter() - self.started,
+                point.W.copy(),
+                point.multipliers.copy(),
+                point.certificate,
+            )
         )
-        answer = callback(seen)
         return isinstance(answer, bool | np.bool_) and bool(answer)
 
     def finish(self, status: Status) -> SolveResult:
-        """The best metric and multipliers, with the certificate of just these two."""
+        """Return the best metric and multipliers, with the certificate of exactly these two."""
         record = self.record
         assert record.best_W is not None and record.best_multipliers is not None
         point = record.best_W

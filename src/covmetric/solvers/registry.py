@@ -1,4 +1,4 @@
-"""The solvers by name, and the one that "auto" stands for."""
+"""The registry of solvers, and the choice that "auto" makes."""
 
 from __future__ import annotations
 
@@ -36,6 +36,12 @@ def get_solver(solver: str | Solver[Any]) -> Solver[Any] | None:
     ------
     ValueError
         If there is no solver with that name.
+
+    Examples
+    --------
+    >>> from covmetric.solvers import get_solver
+    >>> get_solver("newton").name
+    'newton'
     """
     if isinstance(solver, str) and solver == "auto":
         return None
@@ -45,9 +51,9 @@ def get_solver(solver: str | Solver[Any]) -> Solver[Any] | None:
 def choose_solver(solver: str | Solver[Any], problem: MetricProblem) -> Solver[Any]:
     """Return the solver for a problem; "auto" chooses the faster one.
 
-    A Newton step takes a few passes over the n(n+1)/2 entries of each A_k, an epoch of Dykstra n^2 m operations per
-    pair: where m is small, no more than one of those passes. Dykstra needs few epochs where the weights are neither so
-    small that Newton needs no more than three steps, nor so large that the pairs outweigh the regulariser.
+    A Newton step makes a few passes over the n(n+1)/2 entries of each A_k. An epoch of Dykstra takes n^2 m operations
+    per pair, which is no more than one such pass if m is small. Dykstra needs few epochs unless the weights are so
+    large that the pairs outweigh the regulariser; if they are very small, Newton needs at most three steps.
     docs/solvers.md has the measurements.
 
     Parameters
@@ -60,6 +66,18 @@ def choose_solver(solver: str | Solver[Any], problem: MetricProblem) -> Solver[A
     Returns
     -------
     Solver
+
+    Raises
+    ------
+    ValueError
+        If there is no solver with that name.
+
+    Examples
+    --------
+    >>> from covmetric import make_paper_problem
+    >>> from covmetric.solvers import choose_solver
+    >>> choose_solver("auto", make_paper_problem(n=10, K=50, seed=0)).name
+    'newton'
     """
     chosen = get_solver(solver)
     if chosen is not None:

@@ -1,4 +1,4 @@
-"""What a solver returns: status, history, result."""
+"""The result of a solve: status, history, metric and certificate."""
 
 from __future__ import annotations
 
@@ -15,34 +15,48 @@ from covmetric.problem.certificate import Certificate
 
 
 class Status(enum.Enum):
-    """How a solve ended; `message` says it in a sentence."""
+    """The way in which a solve ended.
+
+    Examples
+    --------
+    >>> from covmetric import Status
+    >>> Status.SOLVED.message
+    'the relative gap is proven to be within the tolerance'
+    """
 
     SOLVED = "the relative gap is proven to be within the tolerance"
     MAX_ITER = "the iteration limit was reached first; raise max_iter or tol, or lower the weights (raise lambda)"
     STALLED = "the gap stopped shrinking before it met the tolerance; raise tol, or try another solver"
-    INTERRUPTED = "stopped from outside; the best metric so far was kept"
+    INTERRUPTED = "Ctrl-C or the callback stopped the solve; the result is the best metric so far"
     NUMERICAL_ERROR = "rounding errors are too large to prove the tolerance; rescale the data, or raise tol"
 
     @property
     def message(self) -> str:
-        """The status in words."""
+        """The status as a sentence, with a remedy if there is one."""
         return self.value
 
 
 @dataclass(frozen=True)
 class History:
-    """One entry per certificate; the first is the start.
+    """The certificates of a solve, one entry each; the first entry is the start.
 
-    Attributes
+    Parameters
     ----------
-    n_iter : array of int
-        Epochs of K projections (Dykstra) or steps.
-    projections : array of int
-        Visits to a half-space; those that find it satisfied count too.
-    seconds : array
-        Since the start of the solve, certificates included.
-    primal, dual, gap : array
-        The certificate's values for the point at that time (not the best so far).
+    n_iter : array of int, shape (q,)
+        The number of iterations: steps (Newton) or epochs of K projections (Dykstra).
+    projections : array of int, shape (q,)
+        The number of projections onto half-spaces, including those onto satisfied ones.
+    seconds : array of shape (q,)
+        The time since the start of the solve, certificates included.
+    primal, dual, gap : arrays of shape (q,)
+        The values of each certificate, which belong to the point at that time and not to the best point so far.
+
+    Examples
+    --------
+    >>> from covmetric import make_paper_problem, solve
+    >>> history = solve(make_paper_problem(n=5, K=20, seed=0)).history
+    >>> bool((history.gap == history.primal - history.dual).all()), int(history.n_iter[0])
+    (True, 0)
     """
 
     n_iter: IntArray
@@ -55,9 +69,30 @@ class History:
 
 @dataclass(frozen=True)
 class SolverState:
-    """What a callback sees after each certificate.
+    """The argument of a callback, after each certificate.
 
-    `certificate` and `multipliers` belong to the current point `W`; the solver keeps the best ones apart.
+    Parameters
+    ----------
+    n_iter : int
+        The number of iterations so far.
+    projections : int
+        The number of projections so far.
+    seconds : float
+        The time since the start of the solve.
+    W : array of shape (n, n)
+        The current metric, a copy. The best metric so far may be another one.
+    multipliers : array of shape (K,)
+        The current multipliers, a copy.
+    certificate : Certificate
+        The certificate of `W` and `multipliers`.
+
+    Examples
+    --------
+    >>> from covmetric import make_paper_problem, solve
+    >>> states = []
+    >>> result = solve(make_paper_problem(n=5, K=20, seed=0), callback=states.append)
+    >>> states[0].n_iter, states[0].W.shape
+    (0, (5, 5))
     """
 
     n_iter: int
@@ -70,22 +105,33 @@ class SolverState:
 
 @dataclass(frozen=True)
 class SolveResult:
-    """A learned metric with its proof.
+    """A learned metric with its certificate.
 
-    Attributes
+    Parameters
     ----------
-    W : array, shape (n, n)
+    W : array of shape (n, n)
         The metric; <W, F F^T> is a squared distance.
-    multipliers : array, shape (K,)
-        Dual feasible, >= 0, in the order of the pairs.
-    slacks : array, shape (K,)
+    multipliers : array of shape (K,)
+        Dual feasible multipliers alpha >= 0, in the order of the pairs.
+    slacks : array of shape (K,)
         The best slacks xi for W.
     status : Status
+        How the solve ended.
     certificate : Certificate
-        Of these W and multipliers.
+        The certificate of `W` and `multipliers`.
     history : History
+        All certificates of the solve.
     n_iter : int
+        The number of iterations.
     seconds : float
+        The time of the solve.
+
+    Examples
+    --------
+    >>> from covmetric import make_paper_problem, solve
+    >>> result = solve(make_paper_problem(n=5, K=20, seed=0))
+    >>> result.status.name, result.W.shape, result.multipliers.shape
+    ('SOLVED', (5, 5), (20,))
     """
 
     W: FloatArray
@@ -98,16 +144,32 @@ class SolveResult:
     seconds: float
 
     def __getstate__(self) -> dict[str, Any]:
-        # By name: skops cannot store members of an enum.
+        # The status is stored by its name, because skops cannot store members of an enum.
         return {**vars(self), "status": self.status.name}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update({**state, "status": Status[state["status"]]})
 
     def warm_start(self, keep: Any = None, added: int = 0) -> FloatArray:
-        """The multipliers as a warm start after pairs were removed (those in `keep` stay) and `added` at the end.
+        """Return the multipliers as a warm start for a problem with some pairs removed or added.
 
-        Where the weights fall, multiply them by the same factor.
+        If the weights of the new problem are smaller, multiply the result by the same factor.
+
+        Parameters
+        ----------
+        keep : array of int or bool, or None, default=None
+            The pairs that the new problem keeps, as in `MetricProblem.replace`; None for all pairs.
+        added : int, default=0
+            The number of pairs that were added at the end.
+
+        Returns
+        -------
+        array of shape (K,)
+            One multiplier for each pair of the new problem; zero for added pairs.
+
+        See Also
+        --------
+        MetricProblem.replace : The problem with other pairs, bounds or weights.
 
         Examples
         --------
@@ -126,8 +188,10 @@ class SolveResult:
 
         Parameters
         ----------
-        keep, added
-            As in `warm_start`.
+        keep : array of int or bool, or None, default=None
+            The pairs that the new problem keeps.
+        added : int, default=0
+            The number of pairs that were added at the end.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Multipliers that Newton's step suggests, and estimates of how good they are."""
+"""The multipliers that a Newton step suggests, with estimates of their dual values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,15 @@ _LONG_STEP = 0.5
 
 @dataclass(slots=True, eq=False)
 class DualCandidate:
-    """Multipliers and an estimate of their dual value."""
+    """Multipliers and an estimate of their dual value.
+
+    Parameters
+    ----------
+    multipliers : array of shape (K,)
+        The multipliers.
+    dual : float
+        The estimate.
+    """
 
     multipliers: FloatArray
     dual: float
@@ -24,13 +32,13 @@ class DualCandidate:
 
 @dataclass(slots=True, eq=False)
 class DualCandidates:
-    """The two candidates of a step from W = C C^T along C Delta C^T.
+    """The two dual candidates of a step from W = C C^T along C Delta C^T.
 
-    The first is alpha(W), for which C^T (I + S) C = I + gradient. The second is its linearisation along the step, for
-    which Newton's equation says that C^T (I + S) C = I - Delta. The estimates need no pass over the pairs, except where
-    multipliers had to be clipped into the dual domain.
+    One candidate is alpha(W), for which C^T (I + S) C = I + gradient. The other is its linearisation along the step,
+    for which C^T (I + S) C = I - Delta by Newton's equation. The estimates of the dual values need no pass over the
+    pairs, unless multipliers are clipped to the dual domain.
 
-    Attributes
+    Parameters
     ----------
     active : array of int, shape (a,)
         The active pairs.
@@ -55,7 +63,7 @@ class DualCandidates:
     clipped_pays: bool
 
     def best(self, problem: MetricProblem, coincident_multipliers: FloatArray) -> DualCandidate | None:
-        """Return the better of the two candidates by the estimate; the certificate is computed from the data.
+        """Return the candidate with the larger estimate.
 
         Parameters
         ----------
@@ -69,25 +77,25 @@ class DualCandidates:
         DualCandidate or None
             None if neither candidate can be dual feasible.
         """
-        found: DualCandidate | None = None
-        for stretch, forces in self._stretched_forces(problem):
+        best: DualCandidate | None = None
+        for logdet_change, forces in self._candidates(problem):
             raw = coincident_multipliers.copy()
             raw[self.active] = problem.similar[self.active] * forces
             multipliers = problem.clipped(raw)
             if (raw == multipliers).all():
-                dual = problem.dual_losses(multipliers) + stretch - self.logdet
+                dual = problem.dual_losses(multipliers) + logdet_change - self.logdet
             else:
                 dual = problem.dual(multipliers) if self.clipped_pays else -np.inf
-            if found is None or dual > found.dual or found.dual == -np.inf:
-                found = DualCandidate(multipliers, dual)
-        return found
+            if best is None or dual > best.dual or best.dual == -np.inf:
+                best = DualCandidate(multipliers, dual)
+        return best
 
-    def _stretched_forces(self, problem: MetricProblem) -> list[tuple[float, FloatArray]]:
-        """log det C^T (I + S) C and the forces, of each candidate."""
+    def _candidates(self, problem: MetricProblem) -> list[tuple[float, FloatArray]]:
+        """Return log det C^T (I + S) C and the forces of each candidate."""
         candidates: list[tuple[float, FloatArray]] = []
         if self.spectrum[-1] < 1.0:
             candidates.append((float(np.log1p(-self.spectrum).sum()), self.forces + self.changes))
-        if self.spectrum[-1] > _LONG_STEP:  # far from the optimum, where the linearisation is not yet the better one
+        if self.spectrum[-1] > _LONG_STEP:  # far from the optimum, the linearisation may be the worse candidate
             half = problem.sums.half
             root, failed = lapack.dpotrf(half.identity + half.unpack(self.gradient))
             candidates.append((-np.inf if failed else 2.0 * float(np.log(root.diagonal()).sum()), self.forces))
@@ -95,7 +103,7 @@ class DualCandidates:
 
 
 def coincident_terms(problem: MetricProblem) -> tuple[FloatArray, float]:
-    """Return what dissimilar pairs of equal examples contribute, whatever W is.
+    """Return the multipliers and the loss of dissimilar pairs of equal examples, which do not depend on W.
 
     Parameters
     ----------
@@ -105,9 +113,9 @@ def coincident_terms(problem: MetricProblem) -> tuple[FloatArray, float]:
     Returns
     -------
     multipliers : array of shape (K,)
-        Their multipliers; zero for all other pairs.
-    price : float
-        Their loss.
+        The multipliers of these pairs; zero for all other pairs.
+    loss : float
+        The sum of their losses.
     """
     coincident = problem.terms.coincident
     zero = np.zeros(1)

@@ -1,4 +1,4 @@
-"""The objective along a ray of metrics, where it costs next to nothing, and the search for its minimum."""
+"""The objective along a ray of metrics, which is cheap to evaluate, and the search for its minimum."""
 
 from __future__ import annotations
 
@@ -9,33 +9,35 @@ import numpy as np
 from covmetric._utils.validation import FloatArray
 from covmetric.problem import MetricProblem
 
-# A step is long enough once the slope has fallen to this fraction of the slope at the start.
+# The search stops if the slope is at most this fraction of the slope at the start.
 _FLAT = 0.5
 _MAX_TRIES = 60
-# This fraction of the limit is as good as the limit.
+# A step of this fraction of the limit counts as a step to the limit.
 _ALMOST = 0.9
-# No eigenvalue of W shrinks by more than this fraction in one step: the way back from the edge of the cone is long.
+# No eigenvalue of W shrinks by more than this fraction in one step, because steps near the edge of the cone are short.
 _SHRINK = 0.8
 
 
-@dataclass(slots=True, eq=False)  # a frozen one takes microseconds to make, once per step
+@dataclass(slots=True, eq=False)  # not frozen: creating a frozen one takes microseconds more in every step
 class Ray:
-    """P(W(t)) for W(t) = C (I + t Delta) C^T, t >= 0.
+    """The objective P(W(t)) for W(t) = C (I + t Delta) C^T, t >= 0.
 
     The squared distances are linear in t, and log det(I + t Delta) comes from the eigenvalues of Delta.
 
-    Attributes
+    Parameters
     ----------
-    weights : array, shape (K,)
-        Those of the problem, or a fraction of them on the path.
-    s, ds : array, shape (K,)
-        Squared distances over bounds at t = 0, and their rates.
-    eigenvalues : array, shape (n,)
-        Of Delta, ascending.
+    problem : MetricProblem
+        The problem.
+    weights : array of shape (K,)
+        The weights of the problem, or a fraction of them.
+    s, ds : arrays of shape (K,)
+        Squared distances divided by their bounds at t = 0, and their derivatives in t.
+    eigenvalues : array of shape (n,)
+        The eigenvalues of Delta, ascending.
     regulariser : float
         -log det W + tr W - n at t = 0.
     trace_rate : float
-        The rate of tr W.
+        The derivative of tr W in t.
     """
 
     problem: MetricProblem
@@ -48,11 +50,22 @@ class Ray:
 
     @property
     def limit(self) -> float:
-        """W(t) keeps its distance from the edge of the cone up to this t."""
+        """The largest t for which no eigenvalue of W shrinks too much."""
         return -_SHRINK / float(self.eigenvalues[0]) if self.eigenvalues[0] < 0.0 else np.inf
 
     def at(self, t: float) -> tuple[float, float]:
-        """The objective and its slope at t, below the limit."""
+        """Return the objective and its derivative at t.
+
+        Parameters
+        ----------
+        t : float
+            A step length below the limit.
+
+        Returns
+        -------
+        value, slope : float
+            The objective, and its derivative.
+        """
         problem, slack = self.problem, self.problem.slack
         stretch = 1.0 + t * self.eigenvalues
         s = self.s + t * self.ds
@@ -64,10 +77,24 @@ class Ray:
 
 
 def search(ray: Ray, start: tuple[float, float]) -> tuple[float, float]:
-    """A t > 0 near the minimum along the ray, and the objective there, or t = 0; `start` is the ray at 0.
+    """Return a step length near the minimum along the ray, and the objective there.
 
-    The objective is convex in t, so the minimum is where the slope changes sign. t = 1, Newton's own, is tried first. A
-    decrease that is lost in the rounding of P is judged by the slopes alone.
+    The objective is convex in t, so that the slope changes sign at the minimum. The Newton step t = 1 is tried first.
+    If the decrease is smaller than the rounding error of P, only the slopes decide.
+
+    Parameters
+    ----------
+    ray : Ray
+        The objective along the ray.
+    start : tuple of float
+        The objective and the slope at t = 0.
+
+    Returns
+    -------
+    t : float
+        The step length; 0 if no step decreases the objective.
+    value : float
+        The objective at t.
     """
     value0, slope0 = start
     if not slope0 < 0.0:
@@ -90,7 +117,7 @@ def search(ray: Ray, start: tuple[float, float]) -> tuple[float, float]:
         if hi == np.inf:
             t *= 4.0
         elif slope_hi < np.inf:
-            # The zero of the chord, kept off the ends.
+            # The zero of the secant, away from the ends of the bracket.
             fraction = slope_lo / (slope_lo - slope_hi)
             t = lo + min(max(fraction, 0.1), 0.9) * (hi - lo)
         else:

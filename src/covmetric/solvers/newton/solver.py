@@ -1,4 +1,4 @@
-"""A second-order solver: Newton's method on the reduced primal, which is smooth and strictly convex."""
+"""Newton's method on the reduced primal, which is smooth and strictly convex."""
 
 from __future__ import annotations
 
@@ -16,29 +16,61 @@ from covmetric.solvers.newton.linesearch import Ray, search
 from covmetric.solvers.newton.start import best_multiple, first_weight_fraction
 from covmetric.solvers.newton.system import ActiveTerms, System, choose_system, rates_along
 
-# A certificate is computed at least every so many steps, even if the estimated gap is still large.
+# A certificate is computed at least every this many steps, even if the estimated gap is still large.
 _CERTIFY_AT_LEAST_EVERY = 8
-# Dual candidates are formed once the squared Newton decrement is below this, or below so many times the requested gap.
+# Dual candidates are formed once the squared Newton decrement is below the first number, or below the second number
+# times the requested gap.
 _NEAR, _NEAR_GAPS = 1.0, 10.0
-# The dual of clipped multipliers takes a pass over the pairs. It is computed only where it may be good enough to stop,
-# and a little earlier where the pass is quick.
+# The dual of clipped multipliers takes a pass over the pairs. It is computed only if it may be good enough to stop:
+# below the first number or, if the pass is quick, below the second number times the requested gap.
 _CLOSE, _CLOSE_GAPS = 0.01, 100.0
 # Steps that stretch W by more than this are also tried in the inverse of W.
 _LONG_STEP = 0.5
 # The squared Newton decrement at which an iterate counts as centred on the path.
 _CENTRED = 2.0
-# Until the iterate is centred, a step lowers P by about a constant: after so many steps the path is too steep.
+# Until the iterate is centred, a step lowers P by about a constant. After more than _PATIENCE steps without centring,
+# the weights have grown too fast, and the path starts again; at most _MAX_RETREATS times.
 _PATIENCE, _MAX_RETREATS = 8, 6
-# The factor by which the fraction of the weights grows at first, and at least.
+# The factor by which the fraction of the weights grows at first, and its minimum after retreats.
 _GROWTH, _MIN_GROWTH = 30.0, 3.0
 
 
 @dataclass
 class NewtonState:
-    """The iterate W = C C^T, C lower triangular, and the best dual candidate of the last step.
+    """The iterate W = C C^T and the best dual candidate of the last step.
 
-    `weight_fraction` is the fraction of the weights that the current point of the path uses, `iterative` whether
-    conjugate gradients still pay, `n_steps` the number of steps so far.
+    Parameters
+    ----------
+    C : array of shape (n, n)
+        The lower triangular factor of W.
+    s : array of shape (K,)
+        Squared distances divided by their bounds.
+    tol : float
+        The tolerance on the relative gap.
+    primal : float
+        The objective P(W); infinity while the path uses a fraction of the weights.
+    multipliers : array of shape (K,)
+        The dual candidate.
+    dual : float
+        An estimate of its dual value.
+    weight_fraction : float
+        The fraction of the weights at the current point of the path.
+    coincident_multipliers : array of shape (K,)
+        The multipliers of dissimilar pairs of equal examples; zero for all other pairs.
+    coincident_loss : float
+        The loss of these pairs.
+    fraction_growth : float
+        The factor by which the fraction grows next.
+    steps_at_fraction : int
+        The number of steps with the current fraction.
+    retreats : int
+        How often the path has started again with smaller weights.
+    iterative : bool
+        Whether conjugate gradients still pay.
+    n_steps : int
+        The number of steps so far.
+    steps_since_certificate : int
+        The number of steps since the last certificate.
     """
 
     C: FloatArray
@@ -49,7 +81,7 @@ class NewtonState:
     dual: float
     weight_fraction: float
     coincident_multipliers: FloatArray
-    coincident_price: float
+    coincident_loss: float
     fraction_growth: float = _GROWTH
     steps_at_fraction: int = 0
     retreats: int = 0
@@ -62,7 +94,7 @@ class NewtonState:
 class NewtonDirection:
     """The direction W + t C Delta C^T of a step.
 
-    Attributes
+    Parameters
     ----------
     Delta : array of shape (n, n)
         The direction in the coordinates of C.
@@ -73,9 +105,9 @@ class NewtonDirection:
     spectrum : array of shape (n,)
         The eigenvalues of Delta, ascending.
     ratio_rates : array of shape (K,)
-        The rates of the squared distances divided by the bounds.
+        The derivatives of the squared distances along the direction, divided by the bounds.
     trace_rate : float
-        The rate of tr W.
+        The derivative of tr W along the direction.
     """
 
     Delta: FloatArray
@@ -87,17 +119,18 @@ class NewtonDirection:
 
 
 class Newton(Solver[NewtonState]):
-    """Newton's method with W+ = C (I + t Delta) C^T for C C^T = W. An iteration is a step.
+    """Newton's method with steps W+ = C (I + t Delta) C^T from W = C C^T.
 
-    In these coordinates the gradient is C^T (I + S) C - I, and the Hessian is I + sum_k h_k vec(B_k) vec(B_k)^T over
-    the active pairs, with B_k = C^T A_k C and h_k = c_k d''(s_k) / b_k^2. The system is solved by conjugate gradients
-    or, where that is less work, by a Cholesky factorisation in min(p, active pairs) dimensions, p = n(n+1)/2.
+    An iteration is a step. In these coordinates the gradient is C^T (I + S) C - I, and the Hessian is
+    I + sum_k h_k vec(B_k) vec(B_k)^T over the active pairs, with B_k = C^T A_k C and h_k = c_k d''(s_k) / b_k^2. The
+    system is solved by conjugate gradients or, if that is less work, by a Cholesky factorisation in
+    min(p, active pairs) dimensions, p = n(n+1)/2.
 
     Parameters
     ----------
     memory : float, default=2**30
-        Bytes that the matrix of a step may take. The lower triangles of all A_k, which are kept during a solve, may
-        take as much again.
+        The bytes that the matrix of a step may take. The lower triangles of all A_k, which are kept during a solve, may
+        take as many bytes again.
 
     Examples
     --------
@@ -135,7 +168,7 @@ class Newton(Solver[NewtonState]):
         state.iterative = state.iterative and not system.gave_up
         ray = _ray(problem, state, weights, direction)
         loss = float(weights[terms.active] @ problem.slack.divergence(state.s[terms.active]))
-        value = ray.regulariser + loss + state.weight_fraction * state.coincident_price
+        value = ray.regulariser + loss + state.weight_fraction * state.coincident_loss
         self._update_dual_candidate(problem, state, terms, direction, value)
         t, primal = search(ray, (value, -direction.decrement))
         if t == 0.0 and state.weight_fraction == 1.0:
@@ -150,14 +183,14 @@ class Newton(Solver[NewtonState]):
     def _update_dual_candidate(
         self, problem: MetricProblem, state: NewtonState, terms: ActiveTerms, direction: NewtonDirection, value: float
     ) -> None:
-        """Form the multipliers that the step suggests, if a certificate may soon be asked for."""
-        # The first step starts from a multiple of I: it is not near, whatever the tolerance.
+        """Form the multipliers that the step suggests, if a certificate may soon be due."""
+        # The first step starts from a multiple of I, which is not near the optimum, whatever the tolerance.
         wanted = state.tol * max(1.0, abs(value)) if state.n_steps else 0.0
         near = direction.decrement <= max(_NEAR, _NEAR_GAPS * wanted)
         due = near or state.steps_since_certificate + 1 >= _CERTIFY_AT_LEAST_EVERY
         if state.weight_fraction < 1.0 or not due:
             return
-        quick = problem.sums.lower() is not None and direction.decrement <= _CLOSE_GAPS * wanted
+        quick = problem.sums.lower_triangles() is not None and direction.decrement <= _CLOSE_GAPS * wanted
         candidates = DualCandidates(
             terms.active,
             terms.forces,
@@ -174,7 +207,7 @@ class Newton(Solver[NewtonState]):
     def due(self, problem: MetricProblem, state: NewtonState, tol: float) -> bool:
         if state.steps_since_certificate >= _CERTIFY_AT_LEAST_EVERY:
             return True
-        if not np.isfinite(state.primal):  # still on the path
+        if not np.isfinite(state.primal):  # the path still uses a fraction of the weights
             return False
         return state.primal - state.dual <= tol * max(1.0, abs(state.primal))
 
@@ -190,12 +223,12 @@ class Newton(Solver[NewtonState]):
 
 
 def _logdet(C: FloatArray) -> float:
-    """log det C C^T of a triangular C."""
+    """Return log det C C^T of a triangular C."""
     return 2.0 * float(np.log(C.diagonal()).sum())
 
 
 def _active_terms(problem: MetricProblem, state: NewtonState, weights: FloatArray) -> ActiveTerms:
-    """What the active pairs contribute to the gradient and the Hessian, with these weights."""
+    """Return the contributions of the active pairs to the gradient and the Hessian, with these weights."""
     active = np.flatnonzero(problem.terms.active(state.s) & (state.s > 0.0))
     s, b, c = state.s[active], problem.bounds[active], weights[active]
     forces, springs = c / b * problem.slack.gradient(s), c / (b * b) * problem.slack.curvature(s)
@@ -203,7 +236,7 @@ def _active_terms(problem: MetricProblem, state: NewtonState, weights: FloatArra
 
 
 def _direction(problem: MetricProblem, terms: ActiveTerms, system: System) -> NewtonDirection:
-    """Solve for the Newton direction, and compute the rates along it."""
+    """Solve for the Newton direction, and compute the derivatives along it."""
     C, half = terms.C, problem.sums.half
     gradient = half.pack(C.T @ C - half.identity) + system.force
     x = -system.solve(gradient)
@@ -221,8 +254,8 @@ def _direction(problem: MetricProblem, terms: ActiveTerms, system: System) -> Ne
 
 
 def _rates(problem: MetricProblem, dW: FloatArray, active: IntArray, active_rates: FloatArray | None) -> FloatArray:
-    """<A_k, dW> of all pairs; the system may have computed those of the active pairs already."""
-    if active_rates is None or problem.sums.lower() is not None:
+    """Return <A_k, dW> of all pairs; the system may have computed the values of the active pairs already."""
+    if active_rates is None or problem.sums.lower_triangles() is not None:
         return rates_along(problem.sums, dW)
     if len(active) == problem.n_pairs:
         return active_rates
@@ -230,12 +263,12 @@ def _rates(problem: MetricProblem, dW: FloatArray, active: IntArray, active_rate
     rates[active] = active_rates
     others = np.ones(problem.n_pairs, dtype=bool)
     others[active] = False
-    rates[others] = problem.sums.quadratic(dW, np.flatnonzero(others))
+    rates[others] = problem.sums.inner_products(dW, np.flatnonzero(others))
     return rates
 
 
 def _ray(problem: MetricProblem, state: NewtonState, weights: FloatArray, direction: NewtonDirection) -> Ray:
-    """P along the direction."""
+    """Return P along the direction."""
     regulariser = float((state.C * state.C).sum()) - _logdet(state.C) - problem.n
     return Ray(problem, weights, state.s, direction.ratio_rates, direction.spectrum, regulariser, direction.trace_rate)
 
@@ -248,7 +281,7 @@ def _advance(
     t: float,
     primal: float,
 ) -> float:
-    """Take the step of length t, or the inverse step where it is better; return the objective there."""
+    """Take the step of length t, or the inverse step if it is better; return the objective there."""
     C = state.C
     root, failed = lapack.dpotrf(problem.sums.half.identity + t * direction.Delta, lower=True, clean=True)
     if failed:
@@ -263,10 +296,10 @@ def _advance(
 def _try_inverse_step(
     problem: MetricProblem, state: NewtonState, C: FloatArray, Delta: FloatArray, weights: FloatArray, primal: float
 ) -> float:
-    """Take the same step in W^-1 instead of W where it is the better one; return the objective.
+    """Take the same step in W^-1 instead of W if it is better; return the objective.
 
-    Along W + t dW a small eigenvalue at most doubles or so; along W^-1 - t W^-1 dW W^-1 it can grow at once to any
-    size. An eigenvalue that no pair holds down gets where it belongs in a single step.
+    Along W + t dW a small eigenvalue grows by a factor of about two at most. Along W^-1 - t W^-1 dW W^-1 it can grow to
+    any size at once, so that an eigenvalue that no pair bounds reaches its optimal value in a single step.
     """
     root, failed = lapack.dpotrf(problem.sums.half.identity - Delta, lower=True, clean=True)
     if failed:
@@ -287,7 +320,7 @@ def _try_inverse_step(
 
 
 def _follow_path(problem: MetricProblem, state: NewtonState, t: float, decrement: float) -> None:
-    """Raise the fraction of the weights once the iterate is centred; retreat where it crawls along the boundary."""
+    """Raise the fraction of the weights once the iterate is centred; start again if it is stuck near the boundary."""
     state.steps_at_fraction += 1
     if t == 0.0 or decrement <= _CENTRED:
         state.weight_fraction = min(1.0, state.fraction_growth * state.weight_fraction)

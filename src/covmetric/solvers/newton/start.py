@@ -1,4 +1,4 @@
-"""Where Newton's method starts: at the best multiple of the identity, with a fraction of the weights."""
+"""The start of Newton's method: the best multiple of the identity, with a fraction of the weights."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _BRACKET = 5e-2
 
 
 def best_multiple(problem: MetricProblem, weight_fraction: float) -> tuple[FloatArray, FloatArray]:
-    """Return the multiple of the identity that minimises P, to a few percent: the first step does the rest.
+    """Return the multiple of the identity that minimises P, to a few percent.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def best_multiple(problem: MetricProblem, weight_fraction: float) -> tuple[Float
     best = 1.0
 
     def slope(log_w: float) -> float:
-        """Return the slope of P in log w; note the minimiser if the slack were Itakura-Saito's on the active pairs."""
+        """Return the derivative of P in log w; store the minimiser for the same active pairs with slack 'is'."""
         nonlocal best
         w = float(np.exp(log_w))
         scaled = w * s
@@ -48,7 +48,7 @@ def best_multiple(problem: MetricProblem, weight_fraction: float) -> tuple[Float
     at_one = slope(0.0)
     if at_one == 0.0:
         return np.eye(n), s
-    # The guess is usually good, and the bracket around it small.
+    # The guess is usually good, so that a small bracket around it is enough.
     guess = float(np.log(best))
     below, above = (guess - _BRACKET, guess) if slope(guess) > 0.0 else (guess, guess + _BRACKET)
     while slope(below) > 0.0 and below > guess - 300.0:
@@ -62,8 +62,8 @@ def best_multiple(problem: MetricProblem, weight_fraction: float) -> tuple[Float
 def first_weight_fraction(problem: MetricProblem, ratios: FloatArray) -> float:
     """Return the fraction of the weights to begin with.
 
-    Where the losses curve far more than log det, full steps run into the boundary of the cone and crawl along it. With
-    a fraction of the weights the first steps stay inside; the fraction grows once the iterate is centred.
+    If the losses have far more curvature than log det, full steps reach the boundary of the cone, where progress is
+    slow. With a fraction of the weights the first steps stay inside. The fraction grows once the iterate is centred.
 
     Parameters
     ----------

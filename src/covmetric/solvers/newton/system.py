@@ -1,4 +1,4 @@
-"""The linear system of a Newton step, (I + sum_k h_k vec(B_k) vec(B_k)^T) x = r, in the cheapest of three ways."""
+"""The linear system of a Newton step, (I + sum_k h_k vec(B_k) vec(B_k)^T) x = r, and three ways to solve it."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from covmetric.problem import MetricProblem
 from covmetric.problem.sums import PairSums, is_multiple_of_identity
 from covmetric.solvers.base import StepFailed
 
-# Conjugate gradients stop at this fraction of the gradient where its square is above the second number; nearer to the
-# optimum, at a fraction that shrinks with the gradient.
+# Conjugate gradients stop at this fraction of the norm of the gradient if the squared norm is above the second number.
+# Nearer to the optimum, the fraction shrinks with the gradient, so that the convergence is superlinear.
 _CG_FRACTION, _CG_NEAR = 0.05, 1e-2
 _CG_MAX_ITERATIONS = 1000
 
 
 @functools.cache
 def _kernels() -> Any:
-    """The compiled kernels: Numba takes a second to import, and an import within a step a few microseconds."""
+    """Import the compiled kernels once: Numba takes a second to import, and an import statement a few microseconds."""
     from covmetric.solvers import compiled as kernels
 
     return kernels
@@ -42,13 +42,20 @@ def _kernels() -> Any:
 
 @dataclass(slots=True, eq=False)
 class ActiveTerms:
-    """What the active pairs contribute to the gradient and the Hessian at W = C C^T.
+    """The contributions of the active pairs to the gradient and the Hessian at W = C C^T.
 
-    Attributes
+    Parameters
     ----------
+    problem : MetricProblem
+        The problem.
+    C : array of shape (n, n)
+        The factor of W.
     active : array of int, shape (a,)
-    forces, springs : array, shape (a,)
-        c d'(s) / b and c d''(s) / b^2 of the active pairs.
+        The active pairs.
+    forces : array of shape (a,)
+        c d'(s) / b of the active pairs, the coefficients of the gradient.
+    springs : array of shape (a,)
+        h = c d''(s) / b^2 of the active pairs, the coefficients of the Hessian.
     """
 
     problem: MetricProblem
@@ -59,11 +66,16 @@ class ActiveTerms:
 
     @property
     def half(self) -> HalfVectors:
-        """Symmetric n x n matrices as vectors."""
+        """The isometry between symmetric n x n matrices and vectors of length p = n(n+1)/2."""
         return self.problem.sums.half
 
     def all_half_vectors(self) -> FloatArray:
-        """The half vectors of all B_k = C^T A_k C, shape (a, p)."""
+        """Return the half vectors of B_k = C^T A_k C of all active pairs.
+
+        Returns
+        -------
+        array of shape (a, p)
+        """
         out = np.empty((len(self.active), self.half.size))
         for part, V in self.half_vectors(out):
             if V.base is not out:
@@ -71,12 +83,25 @@ class ActiveTerms:
         return out
 
     def half_vectors(self, out: FloatArray | None = None) -> Iterator[tuple[slice, FloatArray]]:
-        """Chunks of the active pairs, as slices, with the half vectors of their B_k; parts of `out` where possible."""
+        """Iterate over chunks of the active pairs and the half vectors of their B_k.
+
+        Parameters
+        ----------
+        out : array of shape (a, p) or None, default=None
+            If given, the half vectors are written here if that saves a copy.
+
+        Yields
+        ------
+        part : slice
+            A part of the active pairs.
+        vectors : array of shape (q, p)
+            Their half vectors: a part of `out`, or a new array.
+        """
         half_grams = _kernels().half_grams
         sums, C = self.problem.sums, self.C
-        lower = sums.lower()
+        lower = sums.lower_triangles()
         if lower is not None and is_multiple_of_identity(C):
-            # The first step: B_k is a multiple of A_k.
+            # In the first step, B_k is a multiple of A_k.
             size = max(1, CACHE_BYTES // (8 * self.half.size))
             for start in range(0, len(self.active), size):
                 part = slice(start, min(start + size, len(self.active)))
@@ -89,22 +114,61 @@ class ActiveTerms:
 
 
 class System(ABC):
-    """The system of one step. `force` is sum_k forces_k vec(B_k), gathered on the way."""
+    """The linear system of one step.
+
+    Attributes
+    ----------
+    force : array of shape (p,)
+        The sum of forces_k vec(B_k), which is a by-product of the system.
+    gave_up : bool
+        Whether the system was solved inexactly because an exact solution took too long.
+    """
 
     force: FloatArray
     gave_up = False
 
     @abstractmethod
     def solve(self, r: FloatArray) -> FloatArray:
-        """x with (I + sum_k h_k vec(B_k) vec(B_k)^T) x = r."""
+        """Return the solution x of (I + sum_k h_k vec(B_k) vec(B_k)^T) x = r.
+
+        Parameters
+        ----------
+        r : array of shape (p,)
+            The right-hand side.
+
+        Returns
+        -------
+        array of shape (p,)
+
+        Raises
+        ------
+        StepFailed
+            If the matrix is not positive definite in floating point arithmetic.
+        """
 
     def rates(self, x: FloatArray) -> FloatArray | None:
-        """<B_k, X> of the active pairs, if the system can tell for nothing."""
+        """Return <B_k, X> of the active pairs, if the system has them at no cost.
+
+        Parameters
+        ----------
+        x : array of shape (p,)
+            The half vector of X.
+
+        Returns
+        -------
+        array of shape (a,) or None
+        """
         return None
 
 
 class DenseSystem(System):
-    """The p x p matrix, summed up by chunks of pairs."""
+    """The system with its p x p matrix, which is summed up by chunks of pairs.
+
+    Parameters
+    ----------
+    terms : ActiveTerms
+        The active pairs.
+    """
 
     def __init__(self, terms: ActiveTerms) -> None:
         size = terms.half.size
@@ -117,7 +181,7 @@ class DenseSystem(System):
             V *= roots[:, None]
             self._add(V)
             return
-        # The matrix is written once per block, so a block has many rows; one triangle is enough.
+        # The matrix is read and written once per block, so that large blocks pay. Only one triangle is computed.
         block = np.empty((min(len(terms.active), max(1, SYSTEM_BLOCK_BYTES // (8 * size))), size))
         filled = 0
         for part, V in terms.half_vectors():
@@ -145,7 +209,13 @@ class DenseSystem(System):
 
 
 class PairSystem(System):
-    """The (active pairs) x (active pairs) matrix of Woodbury's identity."""
+    """The system with the (active pairs) x (active pairs) matrix of Woodbury's identity.
+
+    Parameters
+    ----------
+    terms : ActiveTerms
+        The active pairs.
+    """
 
     def __init__(self, terms: ActiveTerms) -> None:
         self._V = terms.all_half_vectors()
@@ -169,30 +239,37 @@ class PairSystem(System):
 
 
 class IterativeSystem(System):
-    """Conjugate gradients: no matrix at all, and a sum over the pairs per iteration, with the A_k as they are.
+    """The system solved by conjugate gradients, without a matrix; each iteration is a sum over the pairs.
 
-    They give up after `limit` iterations, or where rounding errors take over; what they have by then is a direction of
-    descent.
+    The method gives up after a number of iterations, or if rounding errors dominate. The iterate is a descent direction
+    in any case.
+
+    Parameters
+    ----------
+    terms : ActiveTerms
+        The active pairs.
+    max_iter : int, default=1000
+        The limit on the number of iterations.
     """
 
-    def __init__(self, terms: ActiveTerms, limit: int = _CG_MAX_ITERATIONS) -> None:
-        self._terms, self._limit = terms, limit
-        self._springs = self._spread(terms.springs)
-        total = terms.problem.sums.weighted(self._spread(terms.forces))
+    def __init__(self, terms: ActiveTerms, max_iter: int = _CG_MAX_ITERATIONS) -> None:
+        self._terms, self._max_iter = terms, max_iter
+        self._springs = self._over_all_pairs(terms.springs)
+        total = terms.problem.sums.weighted_sum(self._over_all_pairs(terms.forces))
         self.force = terms.half.pack(terms.C.T @ total @ terms.C)
 
-    def _spread(self, values: FloatArray) -> FloatArray:
-        """Values of the active pairs, with zeros for the others."""
-        spread = np.zeros(self._terms.problem.n_pairs)
-        spread[self._terms.active] = values
-        return spread
+    def _over_all_pairs(self, values: FloatArray) -> FloatArray:
+        """Return values of the active pairs as an array over all pairs, with zeros for the others."""
+        result = np.zeros(self._terms.problem.n_pairs)
+        result[self._terms.active] = values
+        return result
 
-    def _stretched(self, E: FloatArray) -> FloatArray:
-        """The sum of h_k <A_k, E> A_k over the active pairs."""
+    def _hessian_product(self, E: FloatArray) -> FloatArray:
+        """Return the sum of h_k <A_k, E> A_k over the active pairs."""
         terms, half = self._terms, self._terms.half
-        lower = terms.problem.sums.lower()
+        lower = terms.problem.sums.lower_triangles()
         if lower is None:
-            return terms.problem.sums.stretched(E, terms.springs, terms.active)
+            return terms.problem.sums.hessian_product(E, terms.springs, terms.active)
         out = np.empty(half.size)
         _kernels().stretch(lower, half.doubled(E), self._springs, out)
         return half.from_lower(out)
@@ -202,12 +279,12 @@ class IterativeSystem(System):
         residual = direction = half.unpack(r)
         x = np.zeros_like(residual)
         norm2 = float(r @ r)
-        # Inexact Newton: far from the optimum a fixed fraction of the gradient is good enough.
+        # Inexact Newton: far from the optimum, a fixed fraction of the gradient is accurate enough.
         target = norm2 * (_CG_FRACTION**2 if norm2 > _CG_NEAR else norm2**2)
-        for _ in range(self._limit):
+        for _ in range(self._max_iter):
             if norm2 <= target:
                 break
-            image = direction + C.T @ self._stretched(C @ direction @ C.T) @ C
+            image = direction + C.T @ self._hessian_product(C @ direction @ C.T) @ C
             curvature = float(np.vdot(direction, image))
             if not curvature > 0.0:
                 self.gave_up = True
@@ -224,25 +301,48 @@ class IterativeSystem(System):
 
 
 def rates_along(sums: PairSums, E: FloatArray) -> FloatArray:
-    """<A_k, E> of all pairs, for a symmetric E, as accurate as a step needs.
+    """Return <A_k, E> of all pairs, accurate enough for a step.
 
-    With many pairs on few examples, E Phi is computed once per example instead of once per pair. What is lost is a
-    digit or two where the examples are far from their mean; the certificate uses `PairSums.quadratic`.
+    If there are many pairs on few examples, E Phi is computed once per example instead of once per pair. The result
+    loses a digit or two if the examples are far from their mean; the certificate uses `PairSums.inner_products`.
+
+    Parameters
+    ----------
+    sums : PairSums
+        The pairs.
+    E : array of shape (n, n)
+        A symmetric matrix.
+
+    Returns
+    -------
+    array of shape (K,)
     """
     count = len(sums.rows)
-    if len(sums.pairs) < 2 * count or sums.lower() is not None:
-        return sums.quadratic(E)
-    rows = sums.centred().reshape(-1, len(E))
+    if len(sums.pairs) < 2 * count or sums.lower_triangles() is not None:
+        return sums.inner_products(E)
+    rows = sums.centred_rows().reshape(-1, len(E))
     rates = np.empty(len(sums.pairs))
     _kernels().pair_products(rows.reshape(count, -1), (rows @ E).reshape(count, -1), sums.pairs, rates)
     return rates
 
 
 def choose_system(terms: ActiveTerms, memory: float, iterative: bool = True) -> System:
-    """The system with the least work among those that fit the memory.
+    """Return the system that takes the least work among those that fit into the memory.
 
-    Work is counted in operations at the speed of a product of matrices. Without `iterative`, conjugate gradients are
-    for problems that nothing else fits.
+    Work is counted in operations at the speed of a matrix product.
+
+    Parameters
+    ----------
+    terms : ActiveTerms
+        The active pairs.
+    memory : float
+        The bytes that the matrix of the system may take.
+    iterative : bool, default=True
+        Whether conjugate gradients may be chosen although a matrix fits into the memory.
+
+    Returns
+    -------
+    System
     """
     problem, p, a = terms.problem, terms.half.size, len(terms.active)
     n, m, K = problem.n, problem.m, problem.n_pairs
@@ -252,16 +352,16 @@ def choose_system(terms: ActiveTerms, memory: float, iterative: bool = True) -> 
         direct[DenseSystem] = a * p * p + p**3 + transform
     if 8.0 * a * (p + a) <= memory:
         direct[PairSystem] = a * a * p + a**3 + transform
-    # Products with a vector are slower, and slower still beyond the cache.
-    anew = 8.0 * n * n * m * a
-    kept = (VECTOR_PRODUCT_CACHED if 8.0 * K * p <= CACHE_BYTES else VECTOR_PRODUCT_UNCACHED) * K * p
-    keep = m > 1 and 8.0 * K * p <= memory and kept < anew
-    iteration = CG_OVERHEAD + (kept if keep else anew) + 12.0 * n**3
+    # Products with a vector run slower than matrix products, and still slower beyond the cache.
+    with_differences = 8.0 * n * n * m * a
+    with_triangles = (VECTOR_PRODUCT_CACHED if 8.0 * K * p <= CACHE_BYTES else VECTOR_PRODUCT_UNCACHED) * K * p
+    keep_triangles = m > 1 and 8.0 * K * p <= memory and with_triangles < with_differences
+    iteration = CG_OVERHEAD + (with_triangles if keep_triangles else with_differences) + 12.0 * n**3
     if direct:
         cheapest = min(direct, key=lambda kind: direct[kind])
-        limit = direct[cheapest] / iteration
-        if not iterative or limit < CG_TYPICAL_ITERATIONS:
+        max_iter = direct[cheapest] / iteration
+        if not iterative or max_iter < CG_TYPICAL_ITERATIONS:
             return cheapest(terms)
-    if keep:
-        problem.sums.lower(memory)
-    return IterativeSystem(terms, int(limit) if direct else _CG_MAX_ITERATIONS)
+    if keep_triangles:
+        problem.sums.lower_triangles(memory)
+    return IterativeSystem(terms, int(max_iter) if direct else _CG_MAX_ITERATIONS)

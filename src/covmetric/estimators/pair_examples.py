@@ -1,0 +1,71 @@
+"""The examples of pairs that are given as arrays, or as indices for a preprocessor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from covmetric._utils.validation import IntArray, as_numbers, first_index
+
+
+def examples_of_pairs(pairs: Any, preprocessor: Any = None) -> tuple[npt.NDArray[Any], IntArray]:
+    """Return the examples of all pairs, and the pairs as indices into the examples.
+
+    Parameters
+    ----------
+    pairs : array of shape (K, 2, n, n), (K, 2, d) or (K, 2)
+        Pairs of matrices, of vectors, or of indices if there is a preprocessor.
+    preprocessor : array of shape (l, n, n) or (l, d), callable or None, default=None
+        The examples that indices refer to, or a function from an array of distinct indices to their examples.
+
+    Returns
+    -------
+    examples : array of shape (l, n, n) or (l, d)
+        The examples; for indices, each example once.
+    index : array of int, shape (K, 2)
+        The pairs.
+
+    Raises
+    ------
+    ValueError
+        If the pairs have the wrong shape, an entry that is not finite or an index out of range, or if the preprocessor
+        is missing or does not return one example per index.
+    """
+    array = np.asarray(pairs)
+    if array.ndim == 2 and array.shape[1] == 2:
+        if preprocessor is None:
+            raise ValueError(
+                f"pairs of shape {array.shape} are indices, which need a preprocessor; without one, pairs must have "
+                "shape (K, 2, n, n), or (K, 2, d) for vectors"
+            )
+        return _examples_of_indices(array, preprocessor)
+    if array.ndim not in (3, 4) or array.shape[1] != 2 or array.shape[0] == 0:
+        raise ValueError(f"pairs must have shape (K, 2, n, n), or (K, 2, d) for vectors; got {array.shape}")
+    as_numbers("pairs", array)  # here, so that the message has the index into the pairs
+    return array.reshape(-1, *array.shape[2:]), np.arange(2 * len(array)).reshape(-1, 2)
+
+
+def _examples_of_indices(indices: npt.NDArray[Any], preprocessor: Any) -> tuple[npt.NDArray[Any], IntArray]:
+    """The distinct examples of pairs of indices, and the pairs as indices into these examples."""
+    if len(indices) == 0:
+        raise ValueError("pairs is empty: at least one pair is needed")
+    distinct, index = np.unique(indices, return_inverse=True)
+    index = index.reshape(indices.shape)
+    if callable(preprocessor):
+        examples = np.asarray(preprocessor(distinct))
+        if examples.ndim not in (2, 3) or len(examples) != len(distinct):
+            raise ValueError(
+                f"preprocessor must return one example for each of the {len(distinct)} indices that it is given; it "
+                f"returned an array of shape {examples.shape}"
+            )
+        return examples, index
+    examples = np.asarray(preprocessor)
+    if not np.issubdtype(distinct.dtype, np.integer):
+        raise ValueError(f"pairs must be integers (indices into preprocessor), got dtype {indices.dtype}")
+    outside = (indices < 0) | (indices >= len(examples))
+    if outside.any():
+        where = first_index(outside)
+        raise ValueError(f"pairs{where} is {indices[tuple(where)]}: it must be in 0..{len(examples) - 1}")
+    return examples[distinct], index

@@ -1,0 +1,167 @@
+"""The search for the best candidate settings over all splits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+from joblib import Parallel, delayed
+from joblib.externals.loky.process_executor import TerminatedWorkerError
+from tqdm import tqdm
+
+from covmetric._utils.tuning import SHARED_EMBEDDING_BYTES
+from covmetric._utils.validation import FloatArray, IntArray
+from covmetric._utils.warning import warn
+from covmetric.learning.scoring import (
+    INTERRUPTED,
+    EmbeddedExamples,
+    PhiCandidates,
+    Scoring,
+    embed_once,
+    score_candidates,
+)
+from covmetric.learning.splits import Split
+
+
+def search_candidates(
+    grid: Sequence[PhiCandidates],
+    X: npt.NDArray[np.generic],
+    codes: IntArray,
+    splits: Sequence[Split],
+    scoring: Scoring,
+    seed: int,
+    n_jobs: int | None = None,
+    verbose: int = 0,
+) -> FloatArray:
+    """Return the accuracy of each candidate on each split.
+
+    Parameters
+    ----------
+    grid : sequence of PhiCandidates
+        The candidates.
+    X : array of shape (l, n, n) or (l, d)
+        The examples.
+    codes : array of int, shape (l,)
+        Their classes, 0..n_classes-1.
+    splits : sequence of Split
+        The splits.
+    scoring : Scoring
+        The classifier.
+    seed : int
+        The seed of random pairs and random orders. All candidates of a split use the same random numbers.
+    n_jobs : int or None, default=None
+        The number of processes. The scores do not depend on it.
+    verbose : int, default=0
+        If not 0, a progress bar is shown.
+
+    Returns
+    -------
+    array of shape (n_candidates, n_splits)
+        In the order of the grid; NaN for scores that are missing because of an error or an interruption.
+
+    Raises
+    ------
+    ValueError
+        If all candidates fail, or all candidates that learn anything.
+
+    Warns
+    -----
+    UserWarning
+        If some candidates fail, or the search is cut short by Ctrl-C or a worker process that dies.
+    """
+    ends = np.cumsum([len(candidates.lambdas) for candidates in grid])
+    rows = [slice(end - len(candidates.lambdas), end) for end, candidates in zip(ends, grid, strict=True)]
+    scores = np.full((ends[-1], len(splits)), np.nan)
+    # Fold by fold, so that a search that is cut short has scored all candidates on the same folds.
+    tasks = [(fold, g) for fold in range(len(splits)) for g in range(len(grid))]
+    shared = _shared_embeddings(grid, X)
+    work = (
+        delayed(score_candidates)(
+            grid[g], X, codes, splits[fold], scoring, np.random.default_rng([seed, fold]), shared[g]
+        )
+        for fold, g in tasks
+    )
+    failures: list[str] = []
+    interruption: BaseException | None = None
+    n_done = 0
+    results = iter(Parallel(n_jobs, return_as="generator")(work))
+    for fold, g in tqdm(tasks, "search", disable=not verbose):
+        try:
+            values, reason = next(results)
+        except (KeyboardInterrupt, TerminatedWorkerError) as error:
+            interruption = error
+            break
+        scores[rows[g], fold] = values
+        if reason == INTERRUPTED:
+            interruption = KeyboardInterrupt()
+            break
+        n_done += 1
+        if reason:
+            failures.append(f"phi {grid[g].phi!r}: {reason}")
+    if interruption is not None:
+        n_complete = n_done // len(grid)
+        if n_complete:  # compare all candidates on the same folds
+            scores[:, n_complete:] = np.nan
+        _warn_cut_short(interruption, scores)
+    if failures:
+        _report_failures(failures, [lam for candidates in grid for lam in candidates.lambdas], scores)
+    return scores
+
+
+def best_candidate(lambdas: Sequence[float], scores: FloatArray) -> int:
+    """Return the index of the candidate with the best mean score.
+
+    Only candidates with the largest number of scores are compared: one that failed on a split is left out unless all
+    did. Of candidates with equal means, the one with the largest lambda is chosen, then the first.
+
+    Parameters
+    ----------
+    lambdas : sequence of floats
+        The lambda of each candidate.
+    scores : array of shape (n_candidates, n_splits)
+        The accuracies; NaN where a score is missing.
+
+    Returns
+    -------
+    int
+        The index of the candidate.
+
+    Examples
+    --------
+    >>> best_candidate([np.inf, 0.1, 0.01], np.array([[0.5, 0.9], [0.8, 0.8], [0.9, 0.7]]))
+    1
+    """
+    scored = scores[:, ~np.isnan(scores).all(axis=0)]
+    n_scores = (~np.isnan(scored)).sum(axis=1)
+    eligible = np.flatnonzero(n_scores == n_scores.max())
+    # Of equally many scores, the largest sum has the largest mean. Rounded, because sums of the same accuracies in
+    # another order are equal.
+    totals = np.nansum(scored, axis=1)
+    return max(eligible.tolist(), key=lambda i: (round(float(totals[i]), 12), lambdas[i], -i))
+
+
+def _shared_embeddings(grid: Sequence[PhiCandidates], X: npt.NDArray[np.generic]) -> list[EmbeddedExamples | None]:
+    """The embedded examples for each Phi; None if it is embedded in each fold."""
+    # The real form of a Hermitian matrix has twice as many rows and columns.
+    bytes_per_phi = 8 * X.size * (4 if np.iscomplexobj(X) else 1)
+    if len(grid) * bytes_per_phi > SHARED_EMBEDDING_BYTES:
+        return [None] * len(grid)
+    return [embed_once(candidates.phi, X, candidates.reg) for candidates in grid]
+
+
+def _warn_cut_short(interruption: BaseException, scores: FloatArray) -> None:
+    """Warn that some scores are missing; raise the interruption if all are."""
+    if np.isnan(scores).all():
+        raise interruption
+    is_ctrl_c = isinstance(interruption, KeyboardInterrupt)
+    reason = "Ctrl-C" if is_ctrl_c else f"{type(interruption).__name__}: {interruption}"
+    warn(f"the search was cut short ({reason}); the choice is the best of the candidates that were scored")
+
+
+def _report_failures(failures: list[str], lambdas: Sequence[float], scores: FloatArray) -> None:
+    """Raise ValueError if nothing was learned at all; otherwise warn that some candidates failed."""
+    learned = np.array(lambdas) != np.inf
+    if np.isnan(scores).all() or (learned.any() and np.isnan(scores[learned]).all()):
+        raise ValueError(failures[0])
+    warn(f"some candidates failed and were left out: {failures[0]}")

@@ -1,0 +1,88 @@
+"""Checks of a problem's input that need more than one array: index pairs, scales, equal examples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from covmetric._utils.validation import FloatArray, IntArray, first_index
+from covmetric.problem.terms import PairTerms
+
+# A sum of up to 1e8 terms of this size is still finite in double precision.
+_LARGEST_LOSS_SCALE = 1e300
+
+
+def check_pairs(pairs: Any, n_examples: int) -> IntArray:
+    """Return index pairs as a C-contiguous array of int64.
+
+    Parameters
+    ----------
+    pairs : array-like of int, shape (K, 2)
+        The pairs.
+    n_examples : int
+        The number of examples that they index.
+
+    Returns
+    -------
+    array of int, shape (K, 2)
+        A copy.
+
+    Raises
+    ------
+    ValueError
+        If there are no pairs, or if they have the wrong shape or type, or if an index is out of range.
+    """
+    array = np.asarray(pairs)
+    if array.size == 0:
+        raise ValueError("pairs is empty: at least one pair is needed")
+    if array.ndim != 2 or array.shape[1] != 2:
+        raise ValueError(f"pairs must have shape (K, 2), got {array.shape}")
+    if not np.issubdtype(array.dtype, np.integer):
+        raise ValueError(f"pairs must be integers (indices into embedded), got dtype {array.dtype}")
+    outside = (array < 0) | (array >= n_examples)
+    if outside.any():
+        where = first_index(outside)
+        raise ValueError(f"pairs{where} is {array[tuple(where)]}: it must be in 0..{n_examples - 1}")
+    return np.array(array, dtype=np.int64, order="C")
+
+
+@np.errstate(all="ignore")  # overflow is what this function looks for
+def check_scale(terms: PairTerms, squared_norms: FloatArray) -> None:
+    """Raise ValueError if the objective overflows, or if a pair costs infinitely much in every metric.
+
+    Parameters
+    ----------
+    terms : PairTerms
+        The pairs.
+    squared_norms : array of shape (K,)
+        The squared distances of the pairs at W = I.
+
+    Raises
+    ------
+    ValueError
+        If a squared distance is too far from its bound for its loss to be computed, or if a pair of equal examples is
+        dissimilar and the slack puts no finite price on it.
+    """
+    ratios = squared_norms / terms.bounds
+    losses = terms.weights * terms.slack.divergence(np.where(squared_norms > 0.0, ratios, 1.0))
+    too_far = ~(np.isfinite(ratios) & np.isfinite(losses) & (ratios * terms.weights < _LARGEST_LOSS_SCALE))
+    if too_far.any():
+        k = first_index(too_far)[0]
+        raise ValueError(
+            f"{_name(terms, k)} is too far from its bound: with the squared distance {squared_norms[k]:.3g}, "
+            f"bounds[{k}] = {terms.bounds[k]:.3g} and weights[{k}] = {terms.weights[k]:.3g} the objective overflows; "
+            "rescale the examples or the bounds"
+        )
+    coincident = terms.coincident
+    if coincident.any() and np.isinf(terms.slack.divergence(np.zeros(1)))[0]:
+        k = first_index(coincident)[0]
+        raise ValueError(
+            f"{_name(terms, k)} is dissimilar, but its examples are equal (F = 0): with slack {terms.slack.name!r} it "
+            "costs infinitely much; leave the pair out, or choose slack 'l2' or 're'"
+        )
+
+
+def _name(terms: PairTerms, k: int) -> str:
+    i, j = terms.sums.pairs[k]
+    return f"pair {k} ({i}, {j})"

@@ -1,0 +1,140 @@
+"""Priors: a contract for all of `PRIORS`, their documented matrices, and given matrices."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from covmetric.learning.prior import PRIORS, prior_root
+
+
+def embedded_examples(count=12, n=4, m=3, seed=0):
+    rng = np.random.default_rng(seed)
+    mixing = rng.standard_normal((n, n))
+    return mixing @ rng.standard_normal((count, n, m)) + rng.standard_normal((n, m))
+
+
+def prior_matrix(prior, embedded, copies=1):
+    root = prior_root(prior, embedded, copies)
+    return np.eye(embedded.shape[1]) if root is None else root @ root
+
+
+def inverse_covariance(embedded):
+    """The inverse of the mean of (x - mean)(x - mean)^T over all columns of all examples, one column at a time."""
+    count, n, m = embedded.shape
+    mean = sum(embedded) / count
+    total = np.zeros((n, n))
+    for example in embedded:
+        for j in range(m):
+            x = example[:, j] - mean[:, j]
+            total += np.outer(x, x)
+    return np.linalg.inv(total / (count * m))
+
+
+DOCUMENTED = {"identity": lambda embedded: np.eye(embedded.shape[1]), "covariance": inverse_covariance}
+
+
+@pytest.mark.parametrize("name", PRIORS)
+@pytest.mark.parametrize("m", [1, 3])
+def test_root_is_finite_symmetric_and_positive_definite(name, m):
+    embedded = embedded_examples(m=m)
+    root = prior_root(name, embedded, 1)
+    if root is not None:
+        assert root.shape == (4, 4)
+        assert root.dtype == np.float64
+        assert np.isfinite(root).all()
+        np.testing.assert_array_equal(root, root.T)
+        assert np.linalg.eigvalsh(root)[0] > 0.0
+
+
+@pytest.mark.parametrize("name", PRIORS)
+def test_prior_does_not_depend_on_the_order_or_the_origin_of_the_examples(name):
+    embedded = embedded_examples()
+    expected = prior_matrix(name, embedded)
+    np.testing.assert_allclose(prior_matrix(name, embedded[::-1]), expected, rtol=1e-9)
+    np.testing.assert_allclose(prior_matrix(name, embedded + np.arange(12.0).reshape(4, 3)), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", PRIORS)
+def test_prior_rotates_with_the_examples(name):
+    embedded = embedded_examples()
+    Q = np.linalg.qr(np.random.default_rng(1).standard_normal((4, 4)))[0]
+    expected = Q @ prior_matrix(name, embedded) @ Q.T
+    np.testing.assert_allclose(prior_matrix(name, Q @ embedded), expected, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", PRIORS)
+@pytest.mark.parametrize("m", [1, 3])
+def test_root_squared_is_the_documented_matrix(name, m):
+    embedded = embedded_examples(m=m)
+    np.testing.assert_allclose(prior_matrix(name, embedded), DOCUMENTED[name](embedded), rtol=1e-8)
+
+
+def test_identity_has_no_root():
+    assert prior_root("identity", embedded_examples(), 1) is None
+
+
+def test_covariance_prior_whitens_the_examples():
+    embedded = embedded_examples()
+    whitened = prior_root("covariance", embedded, 1) @ embedded
+    np.testing.assert_allclose(inverse_covariance(whitened), np.eye(4), atol=1e-8)
+
+
+@pytest.mark.parametrize(("spread", "expected"), [(0.0, 1.0), (1e-9, 1.0), (1e-6, 1e12)])
+def test_directions_without_variation_get_the_largest_eigenvalue_of_the_others(spread, expected):
+    """The variances are 4, 1 and spread^2: below n eps times the largest, a variance counts as zero."""
+    signs = np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]], dtype=float)
+    embedded = (signs * [2.0, 1.0, spread])[:, :, None]
+    np.testing.assert_allclose(prior_matrix("covariance", embedded), np.diag([0.25, 1.0, expected]), rtol=1e-3)
+
+
+def test_variation_is_compared_with_the_largest_variance():
+    signs = np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]], dtype=float)
+    eigenvalues = np.linalg.eigvalsh(prior_matrix("covariance", (signs * [1e6, 1.0, 1e-2])[:, :, None]))
+    np.testing.assert_allclose(eigenvalues, [1e-12, 1.0, 1.0], rtol=1e-2)
+
+
+def test_covariance_of_equal_examples_raises_value_error():
+    with pytest.raises(
+        ValueError, match=r"prior 'covariance' needs examples that differ, but all embedded .* are equal"
+    ):
+        prior_root("covariance", np.ones((5, 3, 2)), 1)
+
+
+def test_given_matrix_is_the_prior():
+    M = inverse_covariance(embedded_examples(seed=3))
+    root = prior_root(M, embedded_examples(), 1)
+    np.testing.assert_array_equal(root, root.T)
+    np.testing.assert_allclose(root @ root, M, rtol=1e-9, atol=1e-12)
+    assert np.linalg.eigvalsh(root)[0] > 0.0
+
+
+def test_hermitian_matrix_is_the_prior_in_its_real_form():
+    A, B = np.array([[2.0, 0.5], [0.5, 1.0]]), np.array([[0.0, 0.3], [-0.3, 0.0]])
+    embedded = np.zeros((3, 4, 4))
+    expected = np.block([[A, -B], [B, A]])
+    np.testing.assert_allclose(prior_matrix(A + 1j * B, embedded, copies=2), expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(prior_matrix(expected, embedded, copies=2), expected, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(
+        prior_matrix(A, embedded, copies=2), np.block([[A, 0 * A], [0 * A, A]]), rtol=1e-12, atol=1e-12
+    )
+
+
+@pytest.mark.parametrize(
+    ("prior", "copies", "message"),
+    [
+        ("wishart", 1, "prior must be 'identity', 'covariance' or a matrix, got 'wishart'"),
+        (np.eye(3), 1, r"prior must have the shape of W, \(4, 4\); got \(3, 3\)"),
+        (np.eye(2), 1, r"prior must have the shape of W, \(4, 4\); got \(2, 2\)"),
+        (np.eye(3), 2, r"prior must have the shape of W, \(4, 4\); got \(3, 3\)"),
+        (np.diag([1.0, 1.0, 1.0, -2.0]), 1, "prior must be positive definite, but its smallest eigenvalue is -2"),
+        (np.diag([1.0, 1.0, 1.0, 0.0]), 1, "prior must be positive definite, but its smallest eigenvalue is 0"),
+        (np.eye(4) + np.triu(np.ones((4, 4)), 1), 1, "prior is not symmetric"),
+        (1j * np.eye(4), 1, "prior must be real"),
+        (np.eye(2) + 1j, 2, "prior is not Hermitian"),
+        (np.full((4, 4), np.nan), 1, r"prior\[0, 0\] is nan"),
+    ],
+)
+def test_invalid_priors_raise_value_error(prior, copies, message):
+    with pytest.raises(ValueError, match=message):
+        prior_root(prior, embedded_examples(), copies)

@@ -1,0 +1,185 @@
+"""Decision rules: a contract for all of `RULES`, and literal implementations of both."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from covmetric.learning import rules
+from covmetric.learning.rules import RULES, MeanRule, NeighborsRule, get_rule
+from covmetric.neighbors import BruteSearch
+from tests import naive
+from tests.learning.problems import recorder
+
+
+def labelled_vectors(count=30, q=4, classes=(0, 1, 3), seed=0):
+    rng = np.random.default_rng(seed)
+    codes = np.array(classes)[np.arange(count) % len(classes)]
+    return rng.standard_normal((count, q)) + 0.7 * codes[:, None], codes
+
+
+@pytest.fixture(params=RULES)
+def rule(request):
+    """Each rule, fitted on three of five classes."""
+    return get_rule(request.param, n_classes=5).fit(*labelled_vectors())
+
+
+def test_probabilities_are_a_distribution_over_all_classes(rule):
+    probabilities = rule.probabilities(labelled_vectors(count=11, seed=1)[0])
+    assert probabilities.shape == (11, 5)
+    assert np.isfinite(probabilities).all()
+    assert (probabilities >= 0.0).all()
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0, rtol=1e-12)
+
+
+def test_classes_without_a_training_vector_have_probability_zero(rule):
+    probabilities = rule.probabilities(labelled_vectors(seed=1)[0])
+    assert (probabilities[:, [2, 4]] == 0.0).all()
+    assert (probabilities[:, [0, 1, 3]].sum(axis=0) > 0.0).all()
+
+
+def test_prediction_is_the_most_probable_class(rule):
+    vectors = labelled_vectors(seed=1)[0]
+    predicted = rule.predict(vectors)
+    assert predicted.dtype == np.int64
+    np.testing.assert_array_equal(predicted, [list(row).index(max(row)) for row in rule.probabilities(vectors)])
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_ties_go_to_the_first_class(name):
+    rule = get_rule(name, n_classes=3, n_neighbors=2).fit(np.array([[-1.0], [1.0]]), np.array([2, 1]))
+    probabilities = rule.probabilities(np.zeros((1, 1)))
+    assert probabilities.tolist() == [[0.0, 0.5, 0.5]]
+    assert rule.predict(np.zeros((1, 1))).tolist() == [1]
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_separated_classes_are_recognised(name):
+    vectors, codes = labelled_vectors()
+    vectors = vectors + 100.0 * codes[:, None]
+    rule = get_rule(name, n_classes=4)
+    assert rule.fit(vectors, codes) is rule
+    np.testing.assert_array_equal(rule.predict(vectors + 0.1), codes)
+
+
+@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("k", [1, 3, 15])
+def test_short_name_is_one_word(name, k):
+    short = RULES[name].short_name(k)
+    assert isinstance(short, str)
+    assert short
+    assert not any(c.isspace() for c in short)
+
+
+def test_short_names_are_distinct_and_name_the_number_of_neighbours():
+    assert len({cls.short_name(3) for cls in RULES.values()}) == len(RULES)
+    assert NeighborsRule.short_name(3) == "3nn"
+    assert NeighborsRule.short_name(11) == "11nn"
+    assert MeanRule.short_name(3) == "mean"
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_names_in_the_registry_are_those_of_the_classes(name):
+    assert RULES[name].name == name
+    rule = get_rule(name, 4, 7, 2, "brute")
+    assert type(rule) is RULES[name]
+    assert (rule.n_classes, rule.n_neighbors, rule.n_jobs, rule.algorithm) == (4, 7, 2, "brute")
+    default = get_rule(name, 4)
+    assert (default.n_neighbors, default.n_jobs, default.algorithm) == (3, None, "auto")
+    plain = RULES[name](4)
+    assert (plain.n_neighbors, plain.n_jobs, plain.algorithm) == (3, None, "auto")
+
+
+@pytest.mark.parametrize("k", [1, 3, 8, 99])
+def test_neighbours_vote_as_in_the_literal_implementation(k):
+    vectors, codes = labelled_vectors()
+    queries = labelled_vectors(count=9, seed=1)[0]
+    rule = NeighborsRule(5, k).fit(vectors, codes)
+    indices = naive.nearest(vectors, queries, k)[1]
+    expected = np.array([[(codes[row] == c).mean() for c in range(5)] for row in indices])
+    np.testing.assert_allclose(rule.probabilities(queries), expected, rtol=1e-12)
+
+
+def test_neighbours_are_returned_with_their_distances():
+    vectors, codes = labelled_vectors()
+    rule = NeighborsRule(5).fit(vectors, codes)
+    for queries in (labelled_vectors(count=9, seed=1)[0], None):
+        for actual, expected in zip(rule.nearest(queries, 4), naive.nearest(vectors, queries, 4), strict=True):
+            np.testing.assert_allclose(actual, expected, rtol=1e-9)
+
+
+def test_search_is_chosen_by_the_shape_of_the_training_vectors(monkeypatch):
+    calls = recorder(monkeypatch, rules, "get_search")
+    NeighborsRule(5, n_jobs=2).fit(*labelled_vectors())
+    assert calls == [(("auto", 2, (30, 4)), {})]
+
+
+def test_search_object_of_the_user_is_not_changed():
+    search = BruteSearch()
+    NeighborsRule(5, n_jobs=2, algorithm=search).fit(*labelled_vectors())
+    assert vars(search) == {"n_jobs": None}
+    assert NeighborsRule(5, n_jobs=2, algorithm="brute").fit(*labelled_vectors())._search.n_jobs == 2
+
+
+def literal_mean_probabilities(vectors, codes, queries, n_classes):
+    """The softmax of minus the squared distance over the mean within-class squared distance, one query at a time."""
+    means = {
+        c: np.mean([v for v, d in zip(vectors, codes, strict=True) if d == c], axis=0) for c in set(codes.tolist())
+    }
+    within = np.mean([sum((v - means[int(c)]) ** 2) for v, c in zip(vectors, codes, strict=True)])
+    rows = []
+    for x in queries:
+        terms = [np.exp(-sum((x - means[c]) ** 2) / within) if c in means else 0.0 for c in range(n_classes)]
+        rows.append([term / sum(terms) for term in terms])
+    return np.array(rows)
+
+
+def test_mean_rule_is_the_softmax_of_scaled_squared_distances():
+    vectors, codes = labelled_vectors(count=31)
+    queries = labelled_vectors(count=9, seed=1)[0]
+    probabilities = MeanRule(5).fit(vectors, codes).probabilities(queries)
+    expected = literal_mean_probabilities(vectors, codes, queries, 5)
+    np.testing.assert_allclose(probabilities, expected, rtol=1e-10)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0, rtol=1e-12)
+
+
+def test_mean_rule_does_not_depend_on_the_unit_of_the_vectors():
+    vectors, codes = labelled_vectors()
+    expected = MeanRule(5).fit(vectors, codes).probabilities(vectors)
+    for scale in (1e-6, 1e6):
+        scaled = MeanRule(5).fit(scale * vectors, codes).probabilities(scale * vectors)
+        np.testing.assert_allclose(scaled, expected, rtol=1e-9)
+
+
+def test_mean_rule_uses_the_unit_one_if_classes_do_not_vary():
+    rule = MeanRule(2).fit(np.array([[0.0], [0.0], [2.0]]), np.array([0, 0, 1]))
+    np.testing.assert_allclose(rule.probabilities(np.array([[0.5]])), [[1 / (1 + np.exp(-2.0)), 1 / (1 + np.exp(2.0))]])
+
+
+def test_mean_rule_raises_value_error_on_overflow():
+    vectors, codes = labelled_vectors()
+    with pytest.raises(
+        ValueError, match="squared distances of the examples from their class means overflow: rescale X"
+    ):
+        MeanRule(5).fit(1e200 * vectors, codes)
+    far = MeanRule(2).fit(np.array([[0.0], [1e154]]), np.array([0, 1]))
+    with pytest.raises(ValueError, match=r"X\[1\] is too far from the class means"):
+        far.probabilities(np.array([[0.0], [-5e153]]))  # from the second mean only
+    queries = np.zeros((4, 4))
+    queries[2:, 0] = 1e200
+    with pytest.raises(ValueError, match=r"X\[2\] is too far from the class means: its squared distance overflows"):
+        MeanRule(5).fit(vectors, codes).probabilities(queries)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_unknown_names_raise_value_error(name):
+    for wrong in ("tree", None, ["mean"]):
+        with pytest.raises(ValueError, match="rule must be one of 'neighbors', 'mean', got "):
+            get_rule(wrong, 2)
+    with pytest.raises(ValueError, match="algorithm must be one of"):
+        get_rule(name, 2, algorithm="kd_tree")
+
+
+def test_neighbours_rule_raises_for_an_invalid_number_of_neighbours():
+    with pytest.raises(ValueError, match="n_neighbors must be an integer >= 1, got 0"):
+        NeighborsRule(2, 0).fit(*labelled_vectors())

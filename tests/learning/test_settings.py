@@ -1,0 +1,57 @@
+"""The settings of a learner, and the check of lambda."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from covmetric.constraints import AbsoluteBounds, NeighborPairs, QuantileBounds
+from covmetric.learning.settings import LearningSettings, check_lam
+from covmetric.model_file.kinds import KINDS
+
+VALID = LearningSettings(NeighborPairs(), AbsoluteBounds())
+
+
+def test_defaults_are_the_documented_ones():
+    assert dataclasses.asdict(dataclasses.replace(VALID, selection=None, bounds=None)) == {
+        "selection": None, "bounds": None, "scale": "median", "slack": "is", "prior": "identity", "solver": "auto",
+        "tol": 1e-6, "max_iter": None, "callback": None,
+    }  # fmt: skip
+
+
+def test_valid_settings_pass_the_check():
+    VALID.check()
+    LearningSettings(None, QuantileBounds(), scale=2.0, slack="re", solver="newton", tol=0.0).check()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"selection": NeighborPairs(0)}, "budget must be None or an integer >= 1"),
+        ({"bounds": AbsoluteBounds(-1.0)}, "near must be a positive number"),
+        ({"scale": -1.0}, "scale must be 'median'"),
+        ({"slack": "hinge"}, "slack must be one of"),
+        ({"solver": "simplex"}, "solver must be one of"),
+        ({"tol": -1.0}, "tol must be a number >= 0"),
+    ],
+)
+def test_each_invalid_setting_raises_value_error(change, message):
+    with pytest.raises(ValueError, match=message):
+        dataclasses.replace(VALID, **change).check()
+
+
+def test_settings_have_their_old_name_in_model_files():
+    assert KINDS["Recipe"].cls is LearningSettings
+
+
+@pytest.mark.parametrize("lam", [1e-300, 1e-2, 1, 1e9, np.inf, np.float32(0.5), np.float64("inf")])
+def test_positive_lambda_is_valid(lam):
+    check_lam(lam)
+
+
+@pytest.mark.parametrize("lam", [0, 0.0, -1.0, -np.inf, np.nan, "small", True, None])
+def test_other_lambda_raises_value_error(lam):
+    with pytest.raises(ValueError, match="lam must be a positive number or infinity, got "):
+        check_lam(lam)

@@ -1,0 +1,199 @@
+"""Sums over pairs match the literal sums, whether arrays are kept or computed by chunks."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+from covmetric import MetricProblem, make_paper_problem, solve
+from covmetric.problem import PairSums
+from covmetric.problem import sums as sums_module
+from covmetric.problem.sums import is_multiple_of_identity
+from tests.problem.points import feasible_multipliers, random_metric
+from tests.problems import random_problem
+
+
+@pytest.mark.parametrize(
+    ("matrix", "expected"),
+    [
+        (np.eye(3), True),
+        (0.25 * np.eye(3), True),
+        (-np.eye(2), True),
+        (np.zeros((2, 2)), False),
+        (np.diag([1.0, 1.0, 2.0]), False),
+        (np.diag([1.0, 0.0]), False),
+        (np.array([[1.0, 1e-300], [1e-300, 1.0]]), False),
+        (np.array([[0.0, 1.0], [1.0, 0.0]]), False),
+        (np.array([[5.0]]), True),
+    ],
+)
+def test_is_multiple_of_identity(matrix, expected):
+    assert is_multiple_of_identity(matrix) == expected
+
+
+def sums_and_matrices(m=3, K=20, n=4, examples=6, seed=0):
+    rng = np.random.default_rng(seed)
+    rows = rng.standard_normal((examples, m, n))
+    pairs = np.stack([rng.integers(examples, size=K), rng.integers(examples, size=K)], axis=1)
+    F = np.swapaxes(rows[pairs[:, 0]] - rows[pairs[:, 1]], 1, 2)
+    return PairSums(rows, pairs), F, np.array([f @ f.T for f in F])
+
+
+# How the differences are obtained: kept triangles, kept differences, or chunks of one, two or many pairs.
+MODES = ["triangles", "differences", "one pair", "two pairs", "chunks"]
+
+
+@pytest.fixture(params=MODES)
+def mode(request, monkeypatch):
+    if request.param != "triangles":
+        monkeypatch.setattr(PairSums, "lower_triangles", lambda *_: None)
+    if request.param not in ("triangles", "differences"):
+        monkeypatch.setattr(sums_module, "KEPT_BYTES", 0)
+    if request.param == "one pair":
+        monkeypatch.setattr(sums_module, "CHUNK_BYTES", 1)
+    if request.param == "two pairs":
+        monkeypatch.setattr(sums_module, "CHUNK_BYTES", 2 * 8 * 3 * 4)
+    return request.param
+
+
+@pytest.mark.usefixtures("mode")
+def test_every_sum_matches_the_literal_sum():
+    sums, F, A = sums_and_matrices()
+    rng = np.random.default_rng(1)
+    E = rng.standard_normal((4, 4))
+    E, C = E + E.T, rng.standard_normal((4, 4))
+    weights = rng.standard_normal(20)
+    weights[3] = 0.0
+    chosen = np.array([7, 2, 11, 2])
+    close = {"rtol": 1e-12, "atol": 1e-12}
+    np.testing.assert_allclose(sums.squared_norms(), (F**2).sum(axis=(1, 2)), **close)
+    np.testing.assert_allclose(sums.squared_distances(C), np.einsum("kij,ij->k", A, C @ C.T), **close)
+    np.testing.assert_allclose(sums.inner_products(E), np.einsum("kij,ij->k", A, E), **close)
+    np.testing.assert_allclose(sums.inner_products(E, chosen), np.einsum("kij,ij->k", A[chosen], E), **close)
+    positive = np.maximum(weights, 0.0)
+    np.testing.assert_allclose(sums.gram(weights), np.einsum("k,kij->ij", positive, A), **close)
+    transformed = C.T @ np.einsum("k,kij->ij", positive, A) @ C
+    np.testing.assert_allclose(sums.gram(weights, C), transformed, **close)
+    np.testing.assert_allclose(sums.weighted_sum(weights), np.einsum("k,kij->ij", weights, A), **close)
+    hessian = np.einsum("k,kab,ab,kij->ij", weights[chosen], A[chosen], E, A[chosen])
+    np.testing.assert_allclose(sums.hessian_product(E, weights[chosen], chosen), hessian, **close)
+    R = sums.triangular_factor(weights)
+    np.testing.assert_allclose(R.T @ R, np.eye(4) + np.einsum("k,kij->ij", positive, A), **close)
+    np.testing.assert_array_equal(R, np.triu(R))
+
+
+@pytest.mark.usefixtures("mode")
+@pytest.mark.parametrize("examples", [6, 40])
+def test_transformed_differences_match_the_literal_ones(examples):
+    """With 6 examples each is transformed once, with 40 examples each pair of the 20 is."""
+    sums, F, _ = sums_and_matrices(examples=examples)
+    C = np.random.default_rng(1).standard_normal((4, 4))
+    chosen = np.concatenate([np.arange(20), [5, 3]])
+    for method, indices in ((sums.transformed, chosen), (sums.transformed, None), (sums.roughly_transformed, chosen)):
+        expected = np.swapaxes(C.T @ (F if indices is None else F[indices]), 1, 2)
+        got = np.full_like(expected, np.nan)
+        for part, G in method(indices, C):
+            assert len(G) == len(range(*part.indices(len(got))))
+            got[part] = G
+        np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize(("examples", "exact"), [(10, False), (11, True)])
+def test_examples_are_transformed_if_there_are_at_least_twice_as_many_pairs(examples, exact):
+    """Exact differences of huge examples tell the two ways apart."""
+    rows = np.arange(examples, dtype=float)[:, None, None] / 3.0 + 1e15 * (np.arange(examples) % 2)[:, None, None]
+    sums = PairSums(rows, np.array([[0, 2]] * 20))
+    ((_, G),) = sums.roughly_transformed(np.arange(20), np.array([[1.1]]))
+    ((_, expected),) = sums.transformed(np.arange(20), np.array([[1.1]]))
+    assert np.array_equal(G, expected) == exact
+
+
+def test_centred_rows_have_mean_zero():
+    sums, _, _ = sums_and_matrices()
+    np.testing.assert_allclose(sums.centred_rows().mean(axis=0), 0.0, atol=1e-15)
+    np.testing.assert_allclose(np.diff(sums.centred_rows(), axis=0), np.diff(sums.rows, axis=0), atol=1e-14)
+
+
+def test_lower_triangles_are_kept_up_to_a_size():
+    sums, _, A = sums_and_matrices()
+    size = 8 * 20 * 10
+    assert sums.lower_triangles(size - 1) is None
+    triangles = sums.lower_triangles(size)
+    np.testing.assert_allclose(triangles, A[:, *np.tril_indices(4)], rtol=1e-13, atol=1e-13)
+    assert sums.lower_triangles(0) is triangles, "kept"
+    with pytest.raises(ValueError, match="read-only"):
+        triangles[0] = 0.0
+
+
+def test_lower_triangles_are_not_used_for_vectors():
+    sums, _, _ = sums_and_matrices(m=1)
+    assert sums.lower_triangles() is None
+    assert sums_and_matrices(m=2)[0].lower_triangles() is not None
+
+
+def test_large_triangles_are_released_by_the_last_user(monkeypatch):
+    sums, _, _ = sums_and_matrices()
+    size = 8 * 20 * 10
+    monkeypatch.setattr(sums_module, "KEPT_BYTES", size - 1)
+    with sums.in_use():
+        with sums.in_use():
+            assert sums.lower_triangles(size) is not None
+        assert sums.lower_triangles(0) is not None, "the outer user still needs them"
+    assert sums.lower_triangles(0) is None
+    monkeypatch.setattr(sums_module, "KEPT_BYTES", size)
+    with sums.in_use():
+        sums.lower_triangles(size)
+    assert sums.lower_triangles(0) is not None, "small ones stay"
+
+
+def test_large_triangles_are_released_after_an_error(monkeypatch):
+    sums, _, _ = sums_and_matrices()
+    monkeypatch.setattr(sums_module, "KEPT_BYTES", 0)
+    with pytest.raises(np.linalg.LinAlgError), sums.in_use():
+        np.linalg.inv(np.zeros_like(sums.lower_triangles(1e9)[:4, :4]))
+    assert sums.lower_triangles(0) is None
+
+
+def test_small_differences_are_kept_and_large_ones_are_not(monkeypatch):
+    monkeypatch.setattr(PairSums, "lower_triangles", lambda *_: None)
+    for bytes_kept, kept in ((8 * 20 * 12, True), (8 * 20 * 12 - 1, False)):
+        monkeypatch.setattr(sums_module, "KEPT_BYTES", bytes_kept)
+        sums, _, _ = sums_and_matrices()
+        sums.inner_products(np.eye(4))
+        assert (sums._kept_differences is not None) == kept
+
+
+def test_chunks_do_not_change_the_objectives(monkeypatch):
+    problem = random_problem(8)
+    W, alpha = random_metric(problem.n), feasible_multipliers(problem)
+    whole = problem.primal(W), problem.dual(alpha)
+    monkeypatch.setattr("covmetric.problem.sums.CHUNK_BYTES", 1)
+    assert (problem.primal(W), problem.dual(alpha)) == pytest.approx(whole, rel=1e-13)
+
+
+def test_memory_does_not_hold_K_matrices():
+    """10^5 pairs of 20 x 20 matrices would be 320 MB as differences."""
+    import tracemalloc
+
+    rng = np.random.default_rng(0)
+    embedded = rng.standard_normal((200, 20, 20))
+    pairs = rng.integers(200, size=(100_000, 2))
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    similar = rng.choice([-1, 1], len(pairs))
+    tracemalloc.start()
+    problem = MetricProblem(embedded, pairs, similar, 400.0, 1e-3)
+    problem.certify(np.eye(20))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 40e6
+
+
+def test_pickles_leave_out_kept_arrays():
+    problem = MetricProblem.from_differences(np.ones((5, 3000, 1)), [1, 1, 1, -1, -1], 3000.0, 1.0)
+    assert len(pickle.dumps(problem)) < 1e6
+    small = make_paper_problem(10, 50, 1e-2, 0)
+    result = solve(small, "newton")
+    again = pickle.loads(pickle.dumps(small))
+    np.testing.assert_array_equal(solve(again, "newton").W, result.W)

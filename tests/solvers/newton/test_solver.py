@@ -1,0 +1,53 @@
+"""Newton's method as a whole: small lambda, memory, threads, reproducibility."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from covmetric import MetricProblem, Newton, Status, make_paper_problem, solve
+from tests.problems import SLACKS
+
+
+@pytest.mark.parametrize("slack", SLACKS)
+@pytest.mark.parametrize("lam", [1e-1, 1e-2, 1e-4, 1e-6, 1e-8])
+@pytest.mark.parametrize("shape", [(10, 10, 50), (5, 1, 80), (12, 2, 40), (3, 9, 30)])
+def test_small_lambda_is_solved(slack, lam, shape):
+    n, m, K = shape
+    rng = np.random.default_rng(0)
+    F, similar = rng.uniform(-0.5, 0.5, (K, n, m)), rng.choice([-1.0, 1.0], K)
+    problem = MetricProblem.from_differences(F, similar, n * m / 12.0, 1.0 / (lam * K), slack)
+    result = solve(problem, "newton", tol=1e-9)
+    assert result.status is Status.SOLVED
+
+
+def test_large_arrays_are_released_after_a_solve():
+    rng = np.random.default_rng(0)
+    problem = MetricProblem.from_differences(rng.standard_normal((900, 70, 70)), rng.choice([-1.0, 1.0], 900), 5e3, 0.1)
+    seen = []
+    result = solve(problem, "newton", callback=lambda _: seen.append(problem.sums._kept_triangles is not None))
+    assert result.status is Status.SOLVED and any(seen)
+    assert problem.sums._kept_triangles is None
+    small = make_paper_problem(10, 50, 1e-2, 0)
+    solve(small, "newton")
+    assert small.sums._kept_triangles is not None  # small arrays stay for the next solve
+
+
+def test_threads_may_share_a_problem():
+    rng = np.random.default_rng(0)
+    problem = MetricProblem.from_differences(rng.standard_normal((900, 70, 70)), rng.choice([-1.0, 1.0], 900), 5e3, 0.1)
+    alone = solve(problem, "newton")
+    with ThreadPoolExecutor(3) as pool:
+        results = list(pool.map(lambda _: solve(problem, "newton"), range(6)))
+    assert all(result.status is Status.SOLVED for result in results)
+    for result in results:
+        np.testing.assert_allclose(result.W, alone.W, rtol=1e-12, atol=1e-15)
+    assert problem.sums._kept_triangles is None
+
+
+def test_memory_must_be_positive():
+    with pytest.raises(ValueError, match="memory must be a positive number of bytes, got 0"):
+        solve(make_paper_problem(3, 5, 1e-2, 0), Newton(memory=0))
+    assert repr(Newton(memory=8)) == "Newton(memory=8)"

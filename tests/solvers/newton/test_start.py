@@ -1,0 +1,55 @@
+"""The start of Newton's method: the best multiple of the identity, and the fraction of the weights."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from covmetric import MetricProblem, make_paper_problem
+from covmetric.solvers.newton.start import best_multiple, first_weight_fraction
+from tests.problems import SLACKS, problem_seeds, random_problem
+
+
+@pytest.mark.parametrize("seed", problem_seeds(12))
+def test_start_is_the_best_multiple_of_the_identity(seed):
+    problem = random_problem(seed)
+    C, s = best_multiple(problem, weight_fraction=1.0)
+    w = C[0, 0] ** 2
+    np.testing.assert_allclose(s, w * problem.squared_norms / problem.bounds)
+    best = problem.primal(w * np.eye(problem.n))
+    for factor in (0.5, 0.9, 1.1, 2.0):
+        assert best <= problem.primal(factor * w * np.eye(problem.n)) + 1e-3 * max(1.0, abs(best))
+
+
+@pytest.mark.parametrize("slack", SLACKS)
+def test_start_is_the_identity_if_no_pair_is_active(slack):
+    problem = MetricProblem.from_differences(np.eye(3)[None], [1], 10.0, 1.0, slack)
+    C, ratios = best_multiple(problem, weight_fraction=1.0)
+    np.testing.assert_array_equal(C, np.eye(3))
+    np.testing.assert_array_equal(ratios, [0.3])
+
+
+@pytest.mark.parametrize("slack", SLACKS)
+def test_start_uses_the_fraction_of_the_weights(slack):
+    """With almost no weight the identity is best; with all the weight a similar pair shrinks the metric."""
+    problem = MetricProblem.from_differences(np.eye(3)[None], [1], 0.5, 10.0, slack)
+    light, heavy = (best_multiple(problem, weight_fraction=f)[0][0, 0] ** 2 for f in (1e-9, 1.0))
+    assert light == pytest.approx(1.0, abs=0.02)
+    assert heavy < 0.5
+
+
+def test_first_weight_fraction_falls_with_the_weights():
+    """The curvature of the losses is proportional to the weights, and the fraction inversely proportional to both."""
+    problem = make_paper_problem(5, 30, 1e-2, 0)
+    ratios = problem.squared_norms / problem.bounds
+    light, heavy, heaviest = (
+        first_weight_fraction(problem.replace(weights=problem.weights * factor), ratios) for factor in (1e-3, 1e4, 1e6)
+    )
+    assert light == 1.0
+    assert heaviest == pytest.approx(heavy / 100.0)
+    assert 0.0 < heaviest < heavy < 1.0
+
+
+def test_first_weight_fraction_is_one_without_active_pairs():
+    problem = MetricProblem.from_differences(np.eye(3)[None], [1], 10.0, 1e12)
+    assert first_weight_fraction(problem, np.array([0.3])) == 1.0
