@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from covmetric import CovMetric, CovMetricClassifier, CovMetricCV
-from covmetric.estimators import cov_metric_cv
 from covmetric.experiments import compare as module
 from covmetric.experiments.compare import compare
 from covmetric.experiments.fold_results import ComparisonTable
 from covmetric.experiments.methods import Method
+from covmetric.learning import search as search_module
 from covmetric.solvers import Newton
 
 FEW = ["log-3nn", "relog-mean", "mdm", "covmetric-3nn"]
@@ -148,7 +148,7 @@ def test_reg_reaches_the_methods_that_add_it_themselves(data, add_methods):
 
 def test_interrupted_search_is_not_a_result(data, add_methods, monkeypatch):
     """CovMetricCV keeps its best candidate after Ctrl-C; a comparison must not count it."""
-    real, calls = cov_metric_cv.score_candidates, []
+    real, calls = search_module.score_candidates, []
 
     def interrupted(*arguments):
         calls.append(1)
@@ -156,7 +156,7 @@ def test_interrupted_search_is_not_a_result(data, add_methods, monkeypatch):
             raise KeyboardInterrupt
         return real(*arguments)
 
-    monkeypatch.setattr(cov_metric_cv, "score_candidates", interrupted)
+    monkeypatch.setattr(search_module, "score_candidates", interrupted)
     search = CovMetricCV(phi=["id", "log"], random_state=0)
     add_methods(cut=Method("learned", lambda _: CovMetricClassifier(search)))
     table = compare(data.X, data.y, methods=["log-3nn", "cut"], folds=2)
