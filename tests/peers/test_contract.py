@@ -88,7 +88,7 @@ def test_learning_lowers_the_ratio_of_distances_within_to_between_classes(peer, 
     X, y = data
     fixed = "euclid" if peer.get_params().get("vectors") == "raw" else "logeuclid"
     reference = FixedDistanceClassifier(fixed, 42).fit(X, y)._distance.pairwise(X)
-    assert within_to_between(peer.fit(X, y).pairwise(X), y) < 0.9 * within_to_between(reference, y)
+    assert within_to_between(peer.fit(X, y).pairwise(X), y) < within_to_between(reference, y)
 
 
 def test_certificate_is_confirmed_by_the_problem(peer, data):

@@ -105,6 +105,16 @@ def load_ssvep(folder: Any = None, excluded: bool = False) -> Bunch:
     ------
     FileNotFoundError
         If there is no such file or folder.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> trials = {"C": np.stack([np.eye(24)] * 2), "y": [0, 1], "subject": [1, 1], "record": [0, 1]}
+    >>> with TemporaryDirectory() as folder:
+    ...     np.savez(Path(folder) / "ssvep_exo_cov24.npz", author_excluded=[False, True], **trials)
+    ...     data = load_ssvep(folder)
+    >>> data.X.shape, data.y.tolist()
+    ((1, 24, 24), [0])
     """
     with np.load(_path("ssvep_exo_cov24", folder), allow_pickle=False) as data:
         kept = np.ones(len(data["y"]), dtype=bool) if excluded else ~data["author_excluded"]

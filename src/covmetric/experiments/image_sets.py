@@ -159,7 +159,7 @@ def chosen_lambda(rows: Sequence[SetRow], repeats: int = 2) -> float:
     Returns
     -------
     float
-        The lambda with the best leave-one-out accuracy in the first repeats; the largest of several.
+        The lambda with the best leave-one-out accuracy in the first repeats. The largest lambda wins ties.
 
     Examples
     --------

@@ -24,8 +24,6 @@ from covmetric.learning.rules import RULES
 from covmetric.peers import FIXED_DISTANCES, PEERS, FixedDistanceClassifier, PeerMetric
 
 PHIS = ("id", "log", "relog", "sqrt", "chol")
-#: Fixed distances that equal W = I with one of these Phi.
-EUCLIDEAN = ("euclid", "logeuclid", "power", "cholesky")
 N_NEIGHBORS = 3
 
 #: pyRiemann's settings: for each metric as many C as CovMetricCV has candidates (4 Phi with 4 lambda and W = I).
@@ -100,8 +98,8 @@ def available_methods() -> dict[str, Method]:
         **{f"{phi}-{short}": Method(FIXED, _fixed(phi, rule)) for short, rule in rules.items() for phi in PHIS},
         **{
             f"distance:{name}": Method(FIXED, _distance(name), slow=True)
-            for name in FIXED_DISTANCES
-            if name not in EUCLIDEAN
+            for name, distance in FIXED_DISTANCES.items()
+            if distance.phi not in PHIS  # else it is the method with W = I and this Phi
         },
         **{name: Method(PYRIEMANN, make, False, slow=name == "riemann-knn") for name, make in tuned.items()},
         **{f"peer:{name}": _peer(peer) for name, peer in PEERS.items()},

@@ -108,7 +108,7 @@ class KernelTargetAlignment(PeerMetric):
         cost = PenalisedCost(target, self.penalty)
         start = np.zeros(half_vectors_of(n).size)
         costs = [cost(start)[0]]
-        found = minimize(
+        solution = minimize(
             cost,
             start,
             jac=True,
@@ -116,19 +116,19 @@ class KernelTargetAlignment(PeerMetric):
             callback=lambda intermediate_result: costs.append(float(intermediate_result.fun)),
             options={"maxiter": self.max_iter, "gtol": self.tol, "ftol": 0.0, "maxfun": 20 * self.max_iter},
         )
-        if not np.abs(found.jac).max() <= self.tol:
-            _warn_not_converged(found)
-        self.G_ = exponential(half_vectors_of(n).unpack(found.x))[0]
-        self.alignment_, self.history_, self.n_iter_ = target(self.G_)[0], -np.array(costs), int(found.nit)
+        if not np.abs(solution.jac).max() <= self.tol:
+            _warn_not_converged(solution)
+        self.G_ = exponential(half_vectors_of(n).unpack(solution.x))[0]
+        self.alignment_, self.history_, self.n_iter_ = target(self.G_)[0], -np.array(costs), int(solution.nit)
         embedding = CongruentLog(self.G_, reg=self.reg)
         embedding.fit(X)
         return LearnedMetric(embedding, np.eye(n))
 
 
-def _warn_not_converged(found: Any) -> None:
+def _warn_not_converged(solution: Any) -> None:
     warn(
-        f"the alignment was still increasing after {found.nit} steps, with a gradient of "
-        f"{np.abs(found.jac).max():.2g}; increase max_iter, tol or penalty",
+        f"the alignment was still increasing after {solution.nit} steps, with a gradient of "
+        f"{np.abs(solution.jac).max():.2g}; increase max_iter, tol or penalty",
         ConvergenceWarning,
     )
 

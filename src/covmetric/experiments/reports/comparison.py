@@ -27,6 +27,15 @@ def comparison_figure(table: ComparisonTable, title: str) -> Any:
     ------
     ValueError
         If every method failed.
+
+    Examples
+    --------
+    >>> from covmetric.datasets import make_spd_classes
+    >>> from covmetric.experiments.compare import compare
+    >>> data = make_spd_classes(n_classes=2, n_per_class=10, n=3)
+    >>> table = compare(data.X, data.y, methods=["log-3nn", "id-3nn"], folds=2)
+    >>> [label.get_text() for label in comparison_figure(table, "simulated").axes[0].get_yticklabels()]
+    ['log-3nn', 'id-3nn']
     """
     rows = [row for row in table.rows if not row.failure]
     if not rows:

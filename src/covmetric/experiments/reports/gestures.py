@@ -23,6 +23,17 @@ def gesture_figure(table: GestureTable) -> Any:
     Returns
     -------
     matplotlib Figure
+
+    Examples
+    --------
+    >>> from covmetric import CovMetricClassifier
+    >>> from covmetric.datasets import make_spd_classes
+    >>> from covmetric.experiments.gestures import Row
+    >>> data = make_spd_classes(n_classes=2, n_per_class=10, n=3)
+    >>> classifier = CovMetricClassifier().fit(data.X, data.y)
+    >>> rows = [Row("learned, 3-NN", "CovMetricCV", "mg", 0.9, 1.0, 0.1)]
+    >>> len(gesture_figure(GestureTable(rows, {"mg": classifier}, {"mg": (data.X, data.y)}, 20, 3)).axes)
+    3
     """
     person = table.people[0]
     X, y = table.test[person]

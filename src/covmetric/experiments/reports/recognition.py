@@ -35,6 +35,18 @@ def recognition_report(name: str, title: str, rows: Sequence[RecognitionRow]) ->
     Returns
     -------
     Report
+
+    Examples
+    --------
+    >>> settings = [(phi, W) for phi in PHIS for W in ("eye", *SLACKS)]
+    >>> rows = [
+    ...     RecognitionRow("p", "" if W == "eye" else "paper", seed, phi, W, 1e-2, 0.8 + 0.1 * seed, 0.0, 1.0)
+    ...     for seed in (0, 1)
+    ...     for phi, W in settings
+    ... ]
+    >>> report = recognition_report("textures", "Textures", rows)
+    >>> report.parts[-1].rows[0]
+    ['id', '85.0 ± 5.0', '85.0 ± 5.0', '85.0 ± 5.0', '85.0 ± 5.0', '0.01, 0.01']
     """
     summary = summarize_recognition(rows)
     protocols = list(dict.fromkeys(row.protocol for row in summary))

@@ -84,6 +84,12 @@ class Picture:
         What the picture shows.
     draw : function
         Returns the matplotlib Figure.
+
+    Examples
+    --------
+    >>> from covmetric.plotting.figures import new_figure
+    >>> Picture("empty.png", "An empty page", lambda: new_figure(2, 2, 1)[0]).filename
+    'empty.png'
     """
 
     filename: str
@@ -107,6 +113,17 @@ class Report:
         The raw results, one line of the CSV file each.
     summary : sequence of dataclass instances
         The statistics.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from covmetric.experiments.estimates import mean_and_standard_error
+    >>> table = TextTable(["mean"], [["2.0"]])
+    >>> report = Report("means", "Some means", ["A table:", table], [mean_and_standard_error([1.0, 3.0])], [])
+    >>> with TemporaryDirectory() as folder:
+    ...     page = report.write(Path(folder), "covmetric reproduce means", seconds=1.0)
+    ...     page.name, page.read_text().splitlines()[0]
+    ('means.md', '# Some means')
     """
 
     name: str
@@ -169,6 +186,15 @@ def write_csv(path: Path, records: Sequence[Any]) -> Path:
     -------
     Path
         The file.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> from covmetric.experiments.estimates import mean_and_standard_error
+    >>> with TemporaryDirectory() as folder:
+    ...     path = write_csv(Path(folder) / "means.csv", [mean_and_standard_error([1.0, 3.0])])
+    ...     path.read_text().splitlines()
+    ['mean,standard_error,count', '2.0,1.0,2']
     """
     with path.open("w", newline="") as file:
         writer = csv.writer(file)

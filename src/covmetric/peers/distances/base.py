@@ -28,6 +28,8 @@ class FixedDistance(ABC):
     """
 
     name: ClassVar[str]
+    #: The Phi for which this is, up to a factor, the distance with W = I; None if there is no such Phi.
+    phi: ClassVar[str | None] = None
 
     def __init__(self, reg: float = 0.0, n_jobs: int | None = None) -> None:
         self.reg = reg
