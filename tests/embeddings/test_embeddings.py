@@ -208,5 +208,5 @@ def test_settings_are_passed_to_the_named_embedding_only():
 
 
 def test_unknown_name_lists_the_names():
-    with pytest.raises(ValueError, match=r"phi must be one of 'id', 'log', .*got 'exp'"):
+    with pytest.raises(ValueError, match=r"phi must be one of 'id', .*'log', .*got 'exp'"):
         get_embedding("exp")

@@ -32,5 +32,5 @@ def test_object_is_returned_unchanged():
 
 @pytest.mark.parametrize("algorithm", ["kd_tree", None, 3])
 def test_unknown_algorithm_is_refused(algorithm):
-    with pytest.raises(ValueError, match="algorithm must be one of 'auto', 'brute', 'pruned', 'faiss'"):
+    with pytest.raises(ValueError, match=r"algorithm must be one of 'auto', 'brute', .*'faiss'"):
         get_search(algorithm)

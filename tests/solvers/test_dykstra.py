@@ -86,7 +86,7 @@ def test_bad_settings_are_refused():
     problem = make_paper_problem(3, 5, 1e-2, seed=0)
     with pytest.raises(ValueError, match=r"certify_every must be None or an integer >= 1, got 0"):
         solve(problem, Dykstra(certify_every=0))
-    with pytest.raises(ValueError, match=r"order must be one of 'cyclic', 'perm', 'rand'"):
+    with pytest.raises(ValueError, match=r"order must be one of 'cyclic', .*'rand'"):
         solve(problem, Dykstra(order="shuffled"))
 
 

@@ -77,6 +77,10 @@ class Solver(ABC, Generic[State]):
     name: ClassVar[str]
     default_max_iter: ClassVar[int]
 
+    def __repr__(self) -> str:
+        settings = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
+        return f"{type(self).__name__}({settings})"
+
     @abstractmethod
     def start(self, problem: MetricProblem, point: CertifiedPoint, rng: np.random.Generator) -> State:
         """Return the state at the start of a solve.

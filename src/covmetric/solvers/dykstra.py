@@ -90,9 +90,6 @@ class Dykstra(Solver[DykstraState]):
         self.order = order
         self.certify_every = certify_every
 
-    def __repr__(self) -> str:
-        return f"Dykstra(order={self.order!r}, certify_every={self.certify_every!r})"
-
     def start(self, problem: MetricProblem, point: CertifiedPoint, rng: np.random.Generator) -> DykstraState:
         from covmetric.solvers import compiled  # Numba takes a second to import
 

@@ -146,9 +146,6 @@ class Newton(Solver[NewtonState]):
     def __init__(self, memory: float = 2**30) -> None:
         self.memory = memory
 
-    def __repr__(self) -> str:
-        return f"Newton(memory={self.memory!r})"
-
     def start(self, problem: MetricProblem, point: CertifiedPoint, rng: np.random.Generator) -> NewtonState:
         if not (is_number(self.memory) and self.memory > 0):
             raise ValueError(f"memory must be a positive number of bytes, got {self.memory!r}")
