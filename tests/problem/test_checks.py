@@ -121,6 +121,13 @@ def test_losses_that_would_overflow_are_refused(weight, refused):
         MetricProblem.from_differences(*arguments)
 
 
+def test_a_ratio_that_underflows_is_refused_if_its_loss_is_infinite():
+    """The squared distance is 1e-200, and not zero: the pair is not a pair of equal examples."""
+    with pytest.raises(ValueError, match=r"pair 0 \(0, 1\) is too far from its bound"):
+        MetricProblem.from_differences([[[1e-100]]], [-1], 1e200, 1.0, "is")
+    MetricProblem.from_differences([[[1e-100]]], [-1], 1e200, 1.0, "l2")
+
+
 def test_similar_pairs_of_equal_examples_are_accepted_with_every_slack():
     problem = MetricProblem(**{**VALID, "embedded": TWINS, "similar": [1, 1, 1]})
     assert problem.squared_norms[1] == 0.0

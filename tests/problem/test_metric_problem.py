@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -50,7 +52,8 @@ def test_arrays_are_copied_and_read_only():
 
 
 def test_repr_counts_the_pairs():
-    assert repr(random_problem(0)).startswith("MetricProblem(n=4, m=1, pairs=32 (")
+    problem = MetricProblem.from_differences(np.ones((5, 3, 2)), [1, 1, 1, -1, -1], 1.0, 1.0, "re")
+    assert repr(problem) == "MetricProblem(n=3, m=2, pairs=5 (3 similar, 2 dissimilar), slack='re')"
 
 
 def test_properties_give_the_sizes():
@@ -74,6 +77,8 @@ def test_certificate_matches_the_formulas(seed):
     assert got.dual == pytest.approx(naive.dual(problem, point.multipliers), rel=1e-9, abs=1e-10)
     assert got.max_violation == pytest.approx(naive.max_violation(problem, W, point.multipliers), rel=1e-6, abs=1e-9)
     assert got.gap == got.primal - got.dual
+    with np.errstate(all="ignore"):
+        assert got.rounding == problem._primal.point(W).rounding + problem._dual.repaired(alpha).rounding
     assert got.tol == 0.5
     assert not point.derived
     np.testing.assert_allclose(point.ratios * problem.bounds, problem.squared_distances(W))
@@ -137,6 +142,13 @@ def test_the_default_tolerance_is_1e_6():
     W, alpha = random_metric(problem.n), feasible_multipliers(problem)
     assert problem.certify(W).tol == problem.certified(W).certificate.tol == 1e-6
     assert problem.certified_arrays(W, alpha).certificate.tol == 1e-6
+
+
+def test_points_and_certificates_cannot_be_changed():
+    point = random_problem(4).certified(multipliers=np.zeros(random_problem(4).n_pairs))
+    for record, name in ((point, "derived"), (point.certificate, "gap"), (random_problem(4).terms, "slack")):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(record, name, None)
 
 
 def test_replace_keeps_pairs_in_the_given_order():

@@ -94,9 +94,12 @@ def test_transformed_differences_match_the_literal_ones(examples):
     for method, indices in ((sums.transformed, chosen), (sums.transformed, None), (sums.roughly_transformed, chosen)):
         expected = np.swapaxes(C.T @ (F if indices is None else F[indices]), 1, 2)
         got = np.full_like(expected, np.nan)
+        visited = []
         for part, G in method(indices, C):
-            assert len(G) == len(range(*part.indices(len(got))))
+            assert len(G) == part.stop - part.start
+            visited.extend(range(part.start, part.stop))
             got[part] = G
+        assert visited == list(range(len(got))), "each pair once, in order"
         np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-12)
 
 
