@@ -7,6 +7,15 @@ import hypothesis
 import pytest
 
 hypothesis.settings.register_profile("covmetric", deadline=None, max_examples=100, derandomize=True)
+# What `make mutants` runs: few examples, and no time spent on making a failing one smaller.
+hypothesis.settings.register_profile(
+    "mutants",
+    deadline=None,
+    max_examples=10,
+    derandomize=True,
+    database=None,
+    phases=[hypothesis.Phase.explicit, hypothesis.Phase.generate],
+)
 hypothesis.settings.load_profile("covmetric")
 
 

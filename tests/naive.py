@@ -85,13 +85,22 @@ def conjugate(slack):
 
 
 def _differences(function):
-    """Return the derivative of a function of s > 0, by differences of order six, which leave about eleven digits."""
+    """Return the derivative of a function of s >= 0, by differences of order six, which leave about ten digits.
+
+    Where the function hardly changes within a thousandth of s, as it does near 0 if it is finite there, the points are
+    further apart, and all on the right of s.
+    """
 
     def derivative(s):
         h = 1e-3 * s
         with np.errstate(all="ignore"):
-            terms = [w * (function(s + k * h) - function(s - k * h)) for k, w in ((1, 45.0), (2, -9.0), (3, 1.0))]
-        return sum(terms) / (60.0 * h)
+            values = [function(s - 3 * h), function(s), function(s + 3 * h)]
+            if abs(values[2] - values[0]) > 1e-6 * abs(values[1]):
+                terms = [w * (function(s + k * h) - function(s - k * h)) for k, w in ((1, 45.0), (2, -9.0), (3, 1.0))]
+                return sum(terms) / (60.0 * h)
+            h = 1e-3 * max(s, 1.0)
+            forward = ((0, -147.0), (1, 360.0), (2, -450.0), (3, 400.0), (4, -225.0), (5, 72.0), (6, -10.0))
+            return sum(w * function(s + k * h) for k, w in forward) / (60.0 * h)
 
     return derivative
 

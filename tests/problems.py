@@ -73,8 +73,8 @@ def random_problem(seed: int) -> MetricProblem:
 def small_problems() -> tuple[MetricProblem, ...]:
     """Return three small problems of every slack, of different shapes, which every solver solves quickly."""
     problems = []
-    for number, slack in enumerate(SLACKS):
-        rng = np.random.default_rng(number)
+    for slack in SLACKS:
+        rng = np.random.default_rng(list(slack.encode()))
         for n, m, K in ((3, 3, 8), (4, 1, 12), (5, 2, 6)):
             F = rng.uniform(-0.5, 0.5, (K, n, m))
             similar = np.where(np.arange(K) % 2, -1.0, 1.0)

@@ -9,13 +9,13 @@ from covmetric.embeddings.base import Embedding
 from covmetric.embeddings.matrices import as_complex
 
 
-class Centred(Embedding):
+class ToyCentred(Embedding):
     """The matrix minus the mean of the training set.
 
     Examples
     --------
     >>> import numpy as np
-    >>> Centred().fit_transform(np.stack([np.eye(2), 3.0 * np.eye(2)]))[1]
+    >>> ToyCentred().fit_transform(np.stack([np.eye(2), 3.0 * np.eye(2)]))[1]
     array([[1., 0.],
            [0., 1.]])
     """

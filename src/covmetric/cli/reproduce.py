@@ -76,7 +76,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="LAMBDA",
         help="values of lambda (default: 1e-2 1e-3 1e-4)",
     )
-    group.add_argument("--orders", nargs="+", choices=list(ORDERS), help="selection orders (default: all)")
+    group.add_argument(
+        "--orders", nargs="+", choices=list(ORDERS), help="selection orders (default: the three of the paper)"
+    )
     group.add_argument("--slack", choices=list(SLACKS), help="slack divergence (default: is)")
     group.add_argument("--tol", type=float, help="relative gap at which a run ends (default: 1e-6)")
     group.add_argument(

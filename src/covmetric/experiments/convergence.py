@@ -12,12 +12,12 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from tqdm import tqdm
 
-from covmetric.orders import ORDERS
 from covmetric.problem import make_paper_problem
 from covmetric.solvers import Dykstra, SolveResult, solve
 
 SIZES = (10, 50, 100)
 LAMBDAS = (1e-2, 1e-3, 1e-4)
+ORDERS = ("cyclic", "perm", "rand")
 #: Relative gap of the Newton solve that yields P*.
 OPTIMUM_TOL = 1e-12
 
@@ -170,7 +170,7 @@ class ConvergenceTable:
 def convergence(
     sizes: Sequence[int] = SIZES,
     lambdas: Sequence[float] = LAMBDAS,
-    orders: Sequence[str] = tuple(ORDERS),
+    orders: Sequence[str] = ORDERS,
     seeds: int = 5,
     K: int = 50,
     slack: str = "is",
