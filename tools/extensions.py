@@ -54,7 +54,8 @@ class Toy:
 
 TOYS = (
     Toy(
-        "phi", "embeddings", "__init__.py", "ToyCentred", '    "id": Identity,\n', ("tests/embeddings/test_contract.py",),
+        "phi", "embeddings", "__init__.py", "ToyCentred", '    "id": Identity,\n',
+        ("tests/embeddings/test_contract.py",),
         {
             "NaN": ("np.asarray(X - self.mean_)", "np.asarray((X - self.mean_) * np.nan)"),
             "wrong shape": ("np.asarray(X - self.mean_)", "np.asarray(X - self.mean_)[..., :-1]"),
