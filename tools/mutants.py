@@ -87,9 +87,9 @@ def recorded() -> dict[str, str]:
 
     The blocks of the file are separated by empty lines; the first line of a block is the reason, as a comment.
     """
-    blocks = EQUIVALENT.read_text().strip().split("\n\n") if EQUIVALENT.exists() else []
+    text = EQUIVALENT.read_text().strip() if EQUIVALENT.exists() else ""
     reasons = {}
-    for block in blocks:
+    for block in text.split("\n\n") if text else []:
         reason, _, key = block.partition("\n")
         if not reason.startswith("# ") or "\n- " not in key:
             raise ValueError(f"{EQUIVALENT.name}: not a reason and a key:\n{block}")
