@@ -21,10 +21,15 @@ def test_from_codes_without_pairs():
     assert found.pairs.shape == (0, 2) and found.similar.shape == (0,)
 
 
-def test_deprecated_alias_of_from_codes():
-    with pytest.warns(FutureWarning, match="LabelledPairs.of is deprecated, use LabelledPairs.from_codes") as caught:
-        found = LabelledPairs.of(PAIRS, CODES)
+def test_deprecated_alias_warns_at_the_line_of_the_user():
+    with pytest.warns(FutureWarning) as caught:
+        LabelledPairs.of(PAIRS, CODES)
     assert caught[0].filename == __file__
+
+
+def test_old_name_of_from_codes_gives_the_same_pairs():
+    with pytest.warns(FutureWarning, match="^LabelledPairs.of is deprecated, use LabelledPairs.from_codes$"):
+        found = LabelledPairs.of(PAIRS, CODES)
     expected = LabelledPairs.from_codes(PAIRS, CODES)
     np.testing.assert_array_equal(found.pairs, expected.pairs)
     np.testing.assert_array_equal(found.similar, expected.similar)

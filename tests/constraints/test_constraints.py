@@ -122,14 +122,14 @@ def test_no_pairs_are_refused():
 @pytest.mark.parametrize("size", [1e200, 1e-160])
 def test_overflow_and_underflow_are_refused(size):
     embedded, codes = one_dimensional([0.0, size, 2 * size, 3 * size]), np.array([0, 0, 1, 1])
-    with pytest.raises(ValueError, match="squared distances of the embedded examples overflow or vanish: rescale X"):
+    with pytest.raises(ValueError, match=r"^squared distances of the embedded examples overflow or vanish: rescale X$"):
         constrain(embedded, codes, RandomPairs(), AbsoluteBounds(), "median", np.random.default_rng(0))
-    with pytest.raises(ValueError, match="squared distances of the embedded examples overflow or vanish: rescale X"):
+    with pytest.raises(ValueError, match=r"^squared distances of the embedded examples overflow or vanish: rescale X$"):
         bounded(embedded, all_pairs(4), AbsoluteBounds(), "median")
 
 
 def test_overflow_under_the_metric_is_refused():
     embedded, codes = one_dimensional([0.0, 1.0, 2.0, 3.0]), np.array([0, 0, 1, 1])
     factor, rng = np.array([[1e200]]), np.random.default_rng(0)
-    with pytest.raises(ValueError, match="squared distances of the embedded examples overflow or vanish: rescale X"):
+    with pytest.raises(ValueError, match=r"^squared distances of the embedded examples overflow or vanish: rescale X$"):
         constrain(embedded, codes, NeighborPairs(1), AbsoluteBounds(), "median", rng, factor)

@@ -11,7 +11,7 @@ import pytest
 from covmetric.constraints import NeighborPairs, QuantileBounds, RandomPairs, constrain
 from covmetric.learning import fit
 from covmetric.learning.fit import FittedProblem, fit_constraints, fit_path
-from covmetric.solvers import Status, solve, solve_path
+from covmetric.solvers import Dykstra, Status, solve, solve_path
 from tests import naive
 from tests.learning.problems import embedded_classes, recorder, settings, start_problem
 
@@ -155,6 +155,12 @@ def test_rounds_choose_the_neighbours_under_the_learned_metric(monkeypatch, roun
     assert len(calls) == rounds * (rounds - 1) // 2
     unlearned = naive.neighbor_pairs(start.examples.reshape(24, -1), start.codes, 2)
     assert np.array_equal(fitted.constraints.pairs, unlearned) == (rounds == 1)
+
+
+def test_rounds_pass_the_random_numbers_to_the_solver():
+    start = start_problem(selection=NeighborPairs(2, rounds=2), solver=Dykstra("rand"), tol=1e-3)
+    one, other = (fit_path(start, [1e-2], rng(3))[0] for _ in range(2))
+    np.testing.assert_array_equal(one.result.W, other.result.W)
 
 
 def test_rounds_give_each_lambda_its_own_pairs():

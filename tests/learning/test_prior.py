@@ -63,7 +63,7 @@ def test_prior_rotates_with_the_examples(name):
     np.testing.assert_allclose(prior_matrix(name, Q @ embedded), expected, rtol=1e-8, atol=1e-10)
 
 
-@pytest.mark.parametrize("name", PRIORS)
+@pytest.mark.parametrize("name", DOCUMENTED)
 @pytest.mark.parametrize("m", [1, 3])
 def test_root_squared_is_the_documented_matrix(name, m):
     embedded = embedded_examples(m=m)
@@ -123,7 +123,7 @@ def test_hermitian_matrix_is_the_prior_in_its_real_form():
 @pytest.mark.parametrize(
     ("prior", "copies", "message"),
     [
-        ("wishart", 1, "prior must be 'identity', 'covariance' or a matrix, got 'wishart'"),
+        ("wishart", 1, r"prior must be 'identity', .*'covariance'.* or a matrix, got 'wishart'"),
         (np.eye(3), 1, r"prior must have the shape of W, \(4, 4\); got \(3, 3\)"),
         (np.eye(2), 1, r"prior must have the shape of W, \(4, 4\); got \(2, 2\)"),
         (np.eye(3), 2, r"prior must have the shape of W, \(4, 4\); got \(3, 3\)"),

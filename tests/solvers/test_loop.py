@@ -289,6 +289,15 @@ def test_callback_sees_the_current_point():
     assert (np.diff([state.seconds for state in seen]) > 0.0).all() and seen[0].seconds > 0.0
 
 
+def test_seconds_count_from_the_start_of_the_solve():
+    seen = []
+    before = time.perf_counter()
+    result = run_script(gaps(1.0, 0.5, 1e-9), callback=seen.append)
+    elapsed = time.perf_counter() - before
+    assert seen[-1].seconds <= result.seconds <= elapsed + 1.0
+    assert result.history.seconds[-1] <= result.seconds
+
+
 @pytest.mark.parametrize("answer", [True, np.True_])
 def test_callback_that_returns_true_stops(answer):
     result = run_script(gaps(1.0), callback=lambda state: answer if state.n_iter == 2 else None)

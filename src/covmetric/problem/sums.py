@@ -80,15 +80,16 @@ class PairSums:
         """The isometry between symmetric n x n matrices and vectors of length n(n+1)/2."""
         return half_vectors_of(self.rows.shape[2])
 
-    def lower_triangles(self, max_bytes: float = KEPT_BYTES) -> FloatArray | None:
+    def lower_triangles(self, max_bytes: float | None = None) -> FloatArray | None:
         """Return the lower triangles of all A_k = F_k F_k^T, if they are kept or small enough to be kept.
 
         A sum over the pairs takes 2 m times less work with them.
 
         Parameters
         ----------
-        max_bytes : float
-            The triangles are computed and kept if they take at most this many bytes.
+        max_bytes : float or None, default=None
+            The triangles are computed and kept if they take at most this many bytes; None for `tuning.KEPT_BYTES`.
+            `Newton` passes its `memory`; what exceeds `KEPT_BYTES` is released when the last `in_use` block ends.
 
         Returns
         -------
@@ -99,7 +100,7 @@ class PairSums:
             return self._kept_triangles
         _, m, n = self.rows.shape
         size = n * (n + 1) // 2
-        if m == 1 or 8.0 * len(self.pairs) * size > max_bytes:
+        if m == 1 or 8.0 * len(self.pairs) * size > (KEPT_BYTES if max_bytes is None else max_bytes):
             return None
         with self._lock:
             if self._kept_triangles is None:
