@@ -46,9 +46,9 @@ def read_data(
     ----------
     path : Path
         The file or folder.
-    kind : {"matrices", "series", "images"} or None, default=None
+    kind : {'matrices', 'series', 'images'} or None, default=None
         What the path holds. None detects it.
-    features : {"grey", "colour"} or None, default=None
+    features : {'grey', 'colour'} or None, default=None
         The features of images. None means colour, or grey if an image has no colours.
     n_jobs : int or None, default=None
         The number of processes that read images.

@@ -16,9 +16,9 @@ from covmetric._utils.warning import warn
 class LabelledPairs:
     """Index pairs, labelled as similar or dissimilar.
 
-    Parameters
+    Attributes
     ----------
-    pairs : array of int, shape (K, 2)
+    pairs : array of int of shape (K, 2)
         The indices of the two examples of each pair. Each pair occurs once, with the smaller index first; an example is
         never paired with itself.
     similar : array of shape (K,)
@@ -41,9 +41,9 @@ class LabelledPairs:
 
         Parameters
         ----------
-        pairs : array of int, shape (K, 2)
+        pairs : array of int of shape (K, 2)
             Index pairs, in any order and orientation, possibly with repetitions.
-        codes : array of int, shape (l,)
+        codes : array of int of shape (l,)
             The class of each example, from 0 to n_c - 1.
 
         Returns
@@ -82,7 +82,7 @@ class PairSelection(ABC):
     Parameters
     ----------
     budget : int or None, default=None
-        The number of pairs; each subclass documents what it counts. None selects `default_budget`.
+        The number of pairs; each subclass documents what it counts. None means `default_budget`.
 
     Examples
     --------
@@ -111,7 +111,7 @@ class PairSelection(ABC):
         ----------
         vectors : array of shape (l, q)
             The examples as vectors, whose Euclidean distances are those of the current metric.
-        codes : array of int, shape (l,)
+        codes : array of int of shape (l,)
             The class of each example, from 0 to n_c - 1.
         rng : numpy.random.Generator
             The only source of randomness.

@@ -22,9 +22,9 @@ _SMALLEST_SQUARE = 1e-290
 class Constraints:
     """The constraints on the metric.
 
-    Parameters
+    Attributes
     ----------
-    pairs : array of int, shape (K, 2)
+    pairs : array of int of shape (K, 2)
         The indices of the two examples of each pair.
     similar : array of shape (K,)
         +1 for similar pairs, -1 for dissimilar pairs.
@@ -69,7 +69,7 @@ def constrain(
     ----------
     embedded : array of shape (l, n, m)
         The embedded examples.
-    codes : array of int, shape (l,)
+    codes : array of int of shape (l,)
         The class of each example, from 0 to n_c - 1.
     selection : PairSelection
         How to select the pairs.
@@ -80,7 +80,7 @@ def constrain(
     rng : numpy.random.Generator
         The source of randomness of the selection.
     factor : array of shape (n, n) or None, default=None
-        L of a metric W = L L^T, under which neighbours are selected. None stands for the identity.
+        L of a metric W = L L^T, under which neighbours are selected. None means the identity.
 
     Returns
     -------
@@ -185,7 +185,7 @@ def squared_distances(embedded: FloatArray, pairs: IntArray) -> FloatArray:
     ----------
     embedded : array of shape (l, n, m)
         The embedded examples.
-    pairs : array of int, shape (K, 2)
+    pairs : array of int of shape (K, 2)
         Indices into `embedded`.
 
     Returns

@@ -14,7 +14,7 @@ class RandomPairs(PairSelection):
     Parameters
     ----------
     budget : int or None, default=None
-        The number of pairs per class, so that K is at most the budget times the number of classes. None selects 100,
+        The number of pairs per class, so that K is at most the budget times the number of classes. None means 100,
         as in the paper.
     balance : float or None, default=0.5
         The fraction of similar pairs, from 0 to 1. Each class gets the same number of pairs of each kind, as far as it

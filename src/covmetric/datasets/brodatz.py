@@ -31,13 +31,13 @@ def load_brodatz(
     Parameters
     ----------
     folder : path or None, default=None
-        The folder with D1.gif to D112.gif (or .png, .tif, ...), of which D14 is not used. None stands for the subfolder
+        The folder with D1.gif to D112.gif (or .png, .tif, ...), of which D14 is not used. None means the subfolder
         "brodatz" of the folder in the environment variable COVMETRIC_DATA.
     patches : int, default=50
         Number of patches in each quarter.
     size : int, default=128
         Height and width of a patch, in pixels.
-    features : str or list, default="grey"
+    features : str or list, default='grey'
         The features of a pixel; see `ImageCovariances`.
     random_state : None, int, Generator or RandomState, default=0
         Seed of the positions of the patches.

@@ -24,9 +24,9 @@ def load_eth80(folder: Any = None, features: Any = "colour", n_jobs: int | None 
     ----------
     folder : path or None, default=None
         The folder with the images under their official names (apple1/apple1-000-000.png, ...), with or without a
-        folder per class. Masks are ignored. None stands for the subfolder "eth80" of the folder in the environment
+        folder per class. Masks are ignored. None means the subfolder "eth80" of the folder in the environment
         variable COVMETRIC_DATA.
-    features : str or list, default="colour"
+    features : str or list, default='colour'
         The features of a pixel; see `ImageCovariances`.
     n_jobs : int or None, default=None
         Number of parallel jobs; see `ImageCovariances`.

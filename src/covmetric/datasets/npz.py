@@ -23,9 +23,9 @@ class LabelledArrays:
         Matrices or series.
     y : array of shape (l,)
         The label of each example.
-    train : array of bool of shape (l,), or None
+    train : array of bool of shape (l,) or None
         True for the examples of the training part, or None if the file does not define a split.
-    groups : array of shape (l,), or None
+    groups : array of shape (l,) or None
         The group of each example, or None if the file has no groups.
     """
 

@@ -19,7 +19,7 @@ class BoxGrid:
 
     An integral image is needed on this grid only, and it is the cumulative sum of the sums over the cells.
 
-    Parameters
+    Attributes
     ----------
     rows, columns : array of int
         The distinct edges of the boxes, in ascending order.
@@ -51,7 +51,7 @@ class BoxGrid:
         shape : (rows, columns)
             Shape of the image.
         mask : array of bool of shape (rows, columns) or None, default=None
-            The pixels that count. None stands for all pixels.
+            The pixels that count. None means all pixels.
 
         Returns
         -------

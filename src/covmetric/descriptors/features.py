@@ -144,7 +144,7 @@ def pixel_features(image: Any, features: Features = "grey") -> FloatArray:
     ----------
     image : array of shape (rows, columns) or (rows, columns, 3)
         Grey values, or red, green and blue, of any real dtype and in any units.
-    features : str or list, default="grey"
+    features : str or list, default='grey'
         A name of `FEATURE_SETS`, or a list. "grey" stands for I, |Ix|, |Iy|, |Ixx|, |Iyy|, and "colour" for x, y, R,
         G, B and the same four derivatives. A list may contain names of `FEATURES` and functions, each of which maps
         the image in float64 to an array of shape (rows, columns). x is the column and y the row, counted from 0; |grad|

@@ -34,18 +34,18 @@ class ImageCovariances(Descriptor):
 
     Parameters
     ----------
-    features : str or list, default="grey"
+    features : str or list, default='grey'
         The features of a pixel. "grey" stands for I, |Ix|, |Iy|, |Ixx|, |Iyy|, and "colour" for x, y, R, G, B and the
         same four derivatives. A list may contain names of features and functions; see `pixel_features`.
-    regions : str or Regions, default="whole"
+    regions : str or Regions, default='whole'
         The regions of an image. `transform` needs exactly one region per image, such as "whole". `describe` also takes
         ``RandomPatches(count, size, random_state)``, ``GridPatches(size, stride)`` and ``Boxes(boxes)``; "random" and
         "grid" select the first two with their default settings.
-    mask : None, "alpha", array of bool of shape (rows, columns) or list of such arrays, default=None
+    mask : None, 'alpha', array of bool of shape (rows, columns) or list of such arrays, default=None
         The pixels that count: all of them (None), those that are at least half opaque ("alpha"), or those where the
         array is true. A list has one array, or None, per image. Derivatives next to the edge of the mask depend on
         pixels outside of it.
-    errors : {"raise", "skip"}, default="raise"
+    errors : {'raise', 'skip'}, default='raise'
         Whether an image that cannot be read or described raises an error or is left out. A single warning reports all
         images that were left out.
     n_jobs : int or None, default=None

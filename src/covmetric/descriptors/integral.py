@@ -45,7 +45,7 @@ def box_covariances(features: Any, boxes: Any, mask: Any = None) -> FloatArray:
     boxes : array of int of shape (P, 4)
         The boxes, as rows [top, left, height, width].
     mask : array of bool of shape (rows, columns) or None, default=None
-        The pixels that count. None stands for all pixels.
+        The pixels that count. None means all pixels.
 
     Returns
     -------

@@ -177,7 +177,7 @@ class GridPatches(Regions):
     size : int or (height, width), default=32
         Size of a patch, in pixels.
     stride : int, (down, right) or None, default=None
-        Distance between the corners of adjacent patches. None stands for `size`, so that the patches touch.
+        Distance between the corners of adjacent patches. None means `size`, so that the patches touch.
 
     Examples
     --------
@@ -252,7 +252,7 @@ def get_regions(regions: str | Regions, **settings: Any) -> Regions:
 
     Parameters
     ----------
-    regions : {"whole", "random", "grid", "boxes"} or Regions
+    regions : {'whole', 'random', 'grid', 'boxes'} or Regions
         The name of a class of `REGIONS`, or an object.
     **settings : Any
         Arguments of the class, if a name is given.

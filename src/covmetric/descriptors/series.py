@@ -24,7 +24,7 @@ class SeriesCovariances(Descriptor):
 
     Parameters
     ----------
-    estimator : str or callable, default="oas"
+    estimator : str or callable, default='oas'
         "oas", "lwf" and "sch" shrink; "scm" and "cov" are empirical; "hub", "stu", "tyl" and "mcd" are robust; "corr"
         is the correlation matrix. See ``pyriemann.geometry.covariance.covariances`` for all names. A function maps an
         array of shape (channels, times) to a matrix of shape (channels, channels).
@@ -261,7 +261,7 @@ def sliding_windows(series: Any, length: int, step: int | None = None) -> Bunch:
     length : int
         Number of samples of a window.
     step : int or None, default=None
-        Number of samples between the starts of successive windows. None stands for `length`, so that windows do not
+        Number of samples between the starts of successive windows. None means `length`, so that windows do not
         overlap.
 
     Returns
@@ -307,7 +307,7 @@ def check_series(X: Any, channels: int | None = None) -> list[FloatArray]:
     X : array of shape (l, channels, times), or list of l arrays of shape (channels, times_i)
         The series.
     channels : int or None, default=None
-        The expected number of channels. None stands for that of the first series.
+        The expected number of channels. None means that of the first series.
 
     Returns
     -------

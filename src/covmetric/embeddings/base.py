@@ -103,7 +103,7 @@ class Embedding(RowDescription, ABC):
 
         Returns
         -------
-        array of float64, shape (..., *shape_out_)
+        array of float64 of shape (..., *shape_out_)
             The embedded examples.
 
         Raises
@@ -138,7 +138,7 @@ class Embedding(RowDescription, ABC):
 
         Returns
         -------
-        array of float64, shape (..., *shape_out_)
+        array of float64 of shape (..., *shape_out_)
             The embedded examples.
 
         Raises

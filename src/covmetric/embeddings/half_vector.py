@@ -39,7 +39,7 @@ class HalfVectorEmbedding(Embedding):
 
         Returns
         -------
-        array of int, shape (p, 2)
+        array of int of shape (p, 2)
             The row and the column of the entry.
         """
         n = self.shape_in_[0]
@@ -52,7 +52,7 @@ class HalfVectorEmbedding(Embedding):
         Parameters
         ----------
         names : sequence of str or None, default=None
-            The names of the channels. None selects x0, x1, ...
+            The names of the channels. None means x0, x1, ...
 
         Returns
         -------

@@ -24,7 +24,7 @@ class RowDescription:
         Parameters
         ----------
         names : sequence of str or None, default=None
-            The names. None selects x0, x1, ...
+            The names. None means x0, x1, ...
 
         Returns
         -------
@@ -50,7 +50,7 @@ class RowDescription:
         Parameters
         ----------
         names : sequence of str or None, default=None
-            The names of the channels. None selects x0, x1, ...
+            The names of the channels. None means x0, x1, ...
 
         Returns
         -------
@@ -64,7 +64,7 @@ class RowDescription:
 
         Returns
         -------
-        array of int, shape (n_rows, k)
+        array of int of shape (n_rows, k)
             The indices of the k channels of each row. Each of them gets an equal part of what the row contributes.
         """
         return np.arange(self.shape_in_[0])[:, None]

@@ -109,7 +109,7 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             Symmetric or Hermitian matrices, or vectors.
         y : array of shape (l,)
             The class of each example, of any type.
-        groups : array of shape (l,), or None, default=None
+        groups : array of shape (l,) or None, default=None
             The group of each example, if the learner is a `CovMetricCV`.
 
         Returns
@@ -173,7 +173,7 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             Symmetric or Hermitian matrices, or vectors.
         y : array of shape (l,)
             The class of each example.
-        classes : array of shape (n_classes,), or None, default=None
+        classes : array of shape (n_classes,) or None, default=None
             All the classes that any call will pass. It is used in the first call; None for the classes in its y.
 
         Returns
@@ -300,7 +300,7 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         -------
         distances : array of shape (l, k)
             The distances sqrt(D), in ascending order; only if `return_distance` is True.
-        indices : array of int, shape (l, k)
+        indices : array of int of shape (l, k)
             The indices of the training examples, in the order in which they were passed.
 
         Raises

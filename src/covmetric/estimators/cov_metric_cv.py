@@ -206,7 +206,7 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
             Symmetric or Hermitian matrices, or vectors.
         y : array of shape (l,)
             The class of each example, of any type.
-        groups : array of shape (l,), or None, default=None
+        groups : array of shape (l,) or None, default=None
             The group of each example. Examples of one group (views of one object, trials of one recording) stay
             together in the folds.
 

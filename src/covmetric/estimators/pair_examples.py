@@ -24,7 +24,7 @@ def examples_of_pairs(pairs: Any, preprocessor: Any = None) -> tuple[npt.NDArray
     -------
     examples : array of shape (l, n, n) or (l, d)
         The examples; for indices, each example once.
-    index : array of int, shape (K, 2)
+    index : array of int of shape (K, 2)
         The pairs.
 
     Raises

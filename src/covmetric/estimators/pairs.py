@@ -166,7 +166,7 @@ class CovMetricPairs(SavedEstimator, SolvedMixin, BaseEstimator):
             Pairs of matrices, of vectors, or of indices if there is a preprocessor.
         y : array of shape (K,)
             +1 for similar pairs, -1 for dissimilar pairs.
-        pair_weights : array of shape (K,), or None, default=None
+        pair_weights : array of shape (K,) or None, default=None
             Positive weights of the pairs, of which only the ratios matter; None for equal weights.
         calibration_params : dict or None, default=None
             Keyword arguments of `calibrate_threshold`.
@@ -302,7 +302,7 @@ class CovMetricPairs(SavedEstimator, SolvedMixin, BaseEstimator):
 
         Returns
         -------
-        array of int, shape (K,)
+        array of int of shape (K,)
             +1 if the distance is at most `threshold_`, otherwise -1.
 
         Raises

@@ -194,7 +194,7 @@ def convergence(
         The number of problems per setting. The seed also drives the random orders.
     K : int, default=50
         The number of half-spaces, which is also the number of projections in an epoch.
-    slack : {"is", "l2", "re"}, default="is"
+    slack : {'is', 'l2', 're'}, default='is'
         The slack divergence.
     tol : float, default=1e-6
         The relative gap at which a run ends.

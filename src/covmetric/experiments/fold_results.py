@@ -95,7 +95,7 @@ class MethodRow:
 
         Parameters
         ----------
-        what : {"fit", "predict"}
+        what : {'fit', 'predict'}
             The step.
 
         Returns

@@ -116,7 +116,7 @@ class CachedNeighbors(KNearestNeighbor):
     ----------
     n_neighbors : int, default=3
         The number of neighbours.
-    metric : str, default="riemann"
+    metric : str, default='riemann'
         pyRiemann's metric.
     n_jobs : int, default=1
         The number of jobs.

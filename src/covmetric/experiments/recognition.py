@@ -187,11 +187,11 @@ def recognition(
         The folder of the images, as in `load_brodatz` and `load_eth80`.
     seeds : int, default=5
         The number of splits.
-    phis : sequence of str, default=("id", "log", "sqrt", "chol")
+    phis : sequence of str, default=('id', 'log', 'sqrt', 'chol')
         The embeddings.
-    slacks : sequence of str, default=("is", "l2", "re")
+    slacks : sequence of str, default=('is', 'l2', 're')
         The slack divergences.
-    variants : sequence of str, default=("paper",)
+    variants : sequence of str, default=('paper',)
         Keys of `VARIANTS`.
     n_jobs : int or None, default=None
         The number of processes that read images and choose lambda.

@@ -72,7 +72,7 @@ def check_labelled(
         The examples.
     classes : array of shape (n_classes,)
         The distinct labels, sorted.
-    codes : array of int, shape (l,)
+    codes : array of int of shape (l,)
         The index into `classes` of each label.
 
     Raises

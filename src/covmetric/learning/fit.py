@@ -22,15 +22,15 @@ class FittedProblem:
     The solver works with R Phi(X) / sqrt(scale), where R R is the prior. `metric` transforms its W back to the
     coordinates of Phi(X).
 
-    Parameters
+    Attributes
     ----------
     settings : LearningSettings
         How the constraints are made, and how the problem is solved.
     examples : array of shape (l, n, m)
         The embedded examples in the coordinates of the prior, R Phi(X).
-    codes : array of int, shape (l,)
+    codes : array of int of shape (l,)
         The classes of the examples, 0..n_classes-1.
-    root : array of shape (n, n), or None
+    root : array of shape (n, n) or None
         The symmetric square root R of the prior; None for the identity.
     lam : float, default=inf
         The strength of the prior, lambda; inf if nothing has been learned.
@@ -64,7 +64,7 @@ class FittedProblem:
             How the constraints are made, and how the problem is solved.
         embedded : array of shape (l, n, m)
             The embedded examples.
-        codes : array of int, shape (l,)
+        codes : array of int of shape (l,)
             The classes of the examples, 0..n_classes-1.
         copies : int, default=1
             The `copies_` of the embedding.

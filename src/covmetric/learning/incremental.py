@@ -26,7 +26,7 @@ def extend(fitted: FittedProblem, embedded: FloatArray, codes: IntArray, random_
         The problem on the old examples.
     embedded : array of shape (l, n, m)
         The new examples, embedded.
-    codes : array of int, shape (l,)
+    codes : array of int of shape (l,)
         The classes of the new examples.
     random_state : int, RandomState, Generator or None
         The source of random pairs and random orders.

@@ -30,7 +30,7 @@ def prior_root(prior: Any, embedded: FloatArray, copies: int) -> FloatArray | No
 
     Returns
     -------
-    array of shape (n, n), or None
+    array of shape (n, n) or None
         The symmetric matrix R with R R = prior; None for the identity.
 
     Raises

@@ -31,11 +31,11 @@ def restore_fitted(
         The squared distance by which the solver's squared distances were divided.
     embedded : array of shape (l, n, m)
         The embedded reference examples.
-    codes : array of int, shape (l,)
+    codes : array of int of shape (l,)
         Their classes.
     settings : LearningSettings
         The settings of the learner.
-    root : array of shape (n, n), or None
+    root : array of shape (n, n) or None
         The symmetric square root of the prior.
     lam : float
         The strength of the prior, lambda.

@@ -63,7 +63,7 @@ class Rule(ABC):
         ----------
         vectors : array of shape (l, q)
             The training vectors.
-        codes : array of int, shape (l,)
+        codes : array of int of shape (l,)
             Their classes, 0..n_classes-1.
 
         Returns
@@ -97,7 +97,7 @@ class Rule(ABC):
 
         Returns
         -------
-        array of int, shape (l,)
+        array of int of shape (l,)
             Classes 0..n_classes-1; the first of those that tie.
         """
         return np.asarray(self.probabilities(vectors).argmax(axis=1), dtype=np.int64)
@@ -138,7 +138,7 @@ class NeighborsRule(Rule):
 
         Parameters
         ----------
-        vectors : array of shape (l, q), or None
+        vectors : array of shape (l, q) or None
             The vectors; None for the neighbours of each training vector among the others.
         k : int
             The number of neighbours.
@@ -147,7 +147,7 @@ class NeighborsRule(Rule):
         -------
         distances : array of shape (l, k)
             In ascending order.
-        indices : array of int, shape (l, k)
+        indices : array of int of shape (l, k)
             The indices of the training vectors.
         """
         return self._search.nearest(vectors, k)

@@ -32,7 +32,7 @@ INTERRUPTED = "Ctrl-C"
 class CandidatePath:
     """Candidates that differ only in lambda, and are solved along one path of warm starts.
 
-    Parameters
+    Attributes
     ----------
     settings : LearningSettings
         The settings that all candidates share.
@@ -48,7 +48,7 @@ class CandidatePath:
 class PhiCandidates:
     """All candidates with the same Phi.
 
-    Parameters
+    Attributes
     ----------
     phi : str or Embedding
         The embedding.
@@ -72,7 +72,7 @@ class PhiCandidates:
 class Scoring:
     """The classifier whose accuracy is the score.
 
-    Parameters
+    Attributes
     ----------
     rule : {'neighbors', 'mean'}
         The decision rule.
@@ -88,7 +88,7 @@ class Scoring:
 class EmbeddedExamples:
     """A fitted embedding and all the embedded examples.
 
-    Parameters
+    Attributes
     ----------
     embedding : Embedding
         The fitted embedding.
@@ -163,7 +163,7 @@ def score_candidates(
         The candidates.
     X : array of shape (l, n, n) or (l, d)
         The examples.
-    codes : array of int, shape (l,)
+    codes : array of int of shape (l,)
         Their classes, 0..n_classes-1.
     split : Split
         The training and test parts.
@@ -254,7 +254,7 @@ def leave_one_out(vectors: FloatArray, codes: IntArray, groups: npt.NDArray[Any]
     ----------
     vectors : array of shape (l, q)
         The vectors.
-    codes : array of int, shape (l,)
+    codes : array of int of shape (l,)
         Their classes, 0..n_classes-1.
     groups : array of shape (l,)
         Their groups.
@@ -265,7 +265,7 @@ def leave_one_out(vectors: FloatArray, codes: IntArray, groups: npt.NDArray[Any]
 
     Returns
     -------
-    array of int, shape (l,)
+    array of int of shape (l,)
         The predicted classes; the first class if votes tie.
     """
     predicted = np.empty(len(codes), dtype=np.int64)

@@ -42,7 +42,7 @@ def search_candidates(
         The candidates.
     X : array of shape (l, n, n) or (l, d)
         The examples.
-    codes : array of int, shape (l,)
+    codes : array of int of shape (l,)
         Their classes, 0..n_classes-1.
     splits : sequence of Split
         The splits.

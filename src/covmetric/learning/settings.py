@@ -18,7 +18,7 @@ from covmetric.solvers import Callback, Solver, get_solver
 class LearningSettings:
     """The settings of a learner, with names already replaced by objects where the learner needs them.
 
-    Parameters
+    Attributes
     ----------
     selection : PairSelection or None
         The selection of the pairs to learn from; None if the pairs are given.

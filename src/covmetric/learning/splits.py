@@ -21,7 +21,7 @@ _INVALID_CV = "cv must be an integer >= 2, 'loo', a splitter or a list of splits
 class Split:
     """A training part and a test part.
 
-    Parameters
+    Attributes
     ----------
     train : array of int
         The indices of the training examples.
@@ -50,9 +50,9 @@ def make_splits(cv: Any, X: npt.NDArray[Any], codes: IntArray, groups: Any, seed
         training and the test indices.
     X : array of shape (l, ...)
         The examples.
-    codes : array of int, shape (l,)
+    codes : array of int of shape (l,)
         Their classes, 0..n_classes-1.
-    groups : array of shape (l,), or None
+    groups : array of shape (l,) or None
         The group of each example. Examples of one group stay together.
     seed : int
         The seed of the random folds.

@@ -336,7 +336,7 @@ class LearnedMetric(Savable):
 
         Parameters
         ----------
-        kind : {"gaussian", "linear"}, default="gaussian"
+        kind : {'gaussian', 'linear'}, default='gaussian'
             The Gaussian kernel exp(-gamma D) of the squared distance D, or gamma times the inner product of the
             transformed examples.
         gamma : float, default=1.0

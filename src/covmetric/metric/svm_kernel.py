@@ -57,7 +57,7 @@ class MetricKernel(BaseEstimator):
     ----------
     metric : LearnedMetric
         The metric, or any object with a method `transform` whose vectors have the distances of the metric.
-    kind : {"gaussian", "linear"}, default="gaussian"
+    kind : {'gaussian', 'linear'}, default='gaussian'
         The Gaussian kernel exp(-gamma D) of the squared distance D, or gamma times the inner product of the transformed
         examples.
     gamma : float, default=1.0

@@ -27,7 +27,7 @@ def get_search(
 
     Parameters
     ----------
-    algorithm : {"auto", "brute", "pruned", "faiss"} or Search, default="auto"
+    algorithm : {'auto', 'brute', 'pruned', 'faiss'} or Search, default='auto'
         Name of a search, or an object. "auto" chooses "pruned" for many long vectors, and "brute" otherwise.
     n_jobs : int or None, default=None
         Number of threads for the search of a name. It must be None if `algorithm` is an object.

@@ -86,7 +86,7 @@ class Search(ABC):
         -------
         distances : array of shape (l, k)
             Distances, not squared.
-        indices : array of int, shape (l, k)
+        indices : array of int of shape (l, k)
             Indices into the fitted vectors. Vectors at the same distance are sorted by their index.
 
         Raises

@@ -60,11 +60,11 @@ def count_votes(votes: IntArray, n_classes: int, valid: npt.NDArray[np.bool_] | 
 
     Parameters
     ----------
-    votes : array of int, shape (l, k)
+    votes : array of int of shape (l, k)
         The classes of the neighbours, from 0 to n_classes - 1.
     n_classes : int
         Number of classes.
-    valid : array of bool, shape (l, k), or None, default=None
+    valid : array of bool of shape (l, k) or None, default=None
         Whether each vote counts. If None, all votes count.
 
     Returns

@@ -47,6 +47,6 @@ class Order(ABC):
 
         Returns
         -------
-        array of int64, shape (n_pairs,)
+        array of int64 of shape (n_pairs,)
             Indices of pairs, in the order of the visits. The caller may modify the array.
         """

@@ -25,7 +25,7 @@ class FixedDistanceClassifier(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    distance : str, default="riemann"
+    distance : str, default='riemann'
         "riemann" is the affine-invariant distance [1]_; "stein" is the log-det distance [2]_; "jdiv" is the symmetrised
         Kullback-Leibler divergence [3]_; "euclid" is the Frobenius distance; "logeuclid" is the Frobenius distance of
         the logarithms [4]_; "power" is twice the Frobenius distance of the square roots [5]_; "cholesky" is the

@@ -34,17 +34,17 @@ class VectorITML(PairPeer):
 
     Parameters
     ----------
-    vectors : {"log", "raw"}, default="log"
+    vectors : {'log', 'raw'}, default='log'
         Whether to use the half vectors of the logarithm or of the matrix itself.
     gamma : float, default=1.0
         The weight of each pair.
-    pairs : {"random", "neighbors"} or PairSelection, default="random"
+    pairs : {'random', 'neighbors'} or PairSelection, default='random'
         How pairs are selected, as in `CovMetric`.
     budget : int or None, default=None
         The number of pairs per class, or per example for "neighbors", as in `CovMetric`.
-    bounds : (near, far), {"absolute", "quantile"} or Bounds, default="quantile"
+    bounds : (near, far), {'absolute', 'quantile'} or Bounds, default='quantile'
         The bounds on squared distances in units of `scale`.
-    scale : {"median", None} or float, default=None
+    scale : {'median', None} or float, default=None
         The squared distance that serves as unit; None means 1.
     reg : float, default=0.0
         This fraction of the mean eigenvalue of a matrix is added to its diagonal, which makes singular matrices

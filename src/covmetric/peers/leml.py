@@ -42,13 +42,13 @@ class LEML(PairPeer):
     ----------
     lam : float, default=1e-2
         The weight of each of the K pairs is gamma = 1/(lam K).
-    pairs : {"random", "neighbors"} or PairSelection, default="random"
+    pairs : {'random', 'neighbors'} or PairSelection, default='random'
         How pairs are selected, as in `CovMetric`.
     budget : int or None, default=None
         The number of pairs per class, or per example for "neighbors", as in `CovMetric`.
-    bounds : (near, far), {"absolute", "quantile"} or Bounds, default="absolute"
+    bounds : (near, far), {'absolute', 'quantile'} or Bounds, default='absolute'
         The bounds on squared distances in units of `scale`; "absolute" means 0.05 and 0.95.
-    scale : {"median", None} or float, default="median"
+    scale : {'median', None} or float, default='median'
         The squared distance that serves as unit; "median" is the median over the pairs.
     reg : float, default=0.0
         This fraction of the mean eigenvalue of a matrix is added to its diagonal, which makes singular matrices

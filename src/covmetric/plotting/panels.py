@@ -23,7 +23,7 @@ def plot_convergence(points: Sequence[Any], x: str = "epoch") -> Any:
     ----------
     points : sequence of Point
         The points of a `covmetric.experiments.convergence.ConvergenceTable`.
-    x : {"epoch", "projections", "seconds"}, default="epoch"
+    x : {'epoch', 'projections', 'seconds'}, default='epoch'
         The horizontal axis.
 
     Returns

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 class Certificate:
     """An upper bound on the distance of a metric from the optimum, computed from the data by weak duality.
 
-    Parameters
+    Attributes
     ----------
     primal : float
         The objective P(W) of the metric, with the best slack for each pair.

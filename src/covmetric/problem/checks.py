@@ -18,14 +18,14 @@ def check_pairs(pairs: Any, n_examples: int) -> IntArray:
 
     Parameters
     ----------
-    pairs : array-like of int, shape (K, 2)
+    pairs : array-like of int of shape (K, 2)
         The pairs.
     n_examples : int
         The number of examples that they index.
 
     Returns
     -------
-    array of int, shape (K, 2)
+    array of int of shape (K, 2)
         A copy.
 
     Raises

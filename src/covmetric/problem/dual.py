@@ -21,7 +21,7 @@ _ACCURATE_BELOW = 1e-11
 class DualPoint:
     """Dual feasible multipliers, with their value and their metric.
 
-    Parameters
+    Attributes
     ----------
     multipliers : array of shape (K,)
         The multipliers alpha.

@@ -34,7 +34,7 @@ _quietly = np.errstate(all="ignore")
 class CertifiedPoint:
     """A metric and dual feasible multipliers, with their certificate.
 
-    Parameters
+    Attributes
     ----------
     W : array of shape (n, n)
         The metric.
@@ -79,7 +79,7 @@ class MetricProblem:
     ----------
     embedded : array of shape (l, n, m)
         The embedded examples Phi(X).
-    pairs : array of int, shape (K, 2)
+    pairs : array of int of shape (K, 2)
         Indices into `embedded`.
     similar : array of shape (K,)
         +1 for pairs whose squared distance should be at most the bound, -1 for pairs whose squared distance should be
@@ -93,7 +93,7 @@ class MetricProblem:
 
     Attributes
     ----------
-    pairs : array of int, shape (K, 2)
+    pairs : array of int of shape (K, 2)
         The index pairs, read-only.
     similar, bounds, weights : arrays of shape (K,)
         The signs, bounds and weights of the pairs, read-only.
@@ -209,7 +209,7 @@ class MetricProblem:
         ----------
         keep : array of int or bool, or None, default=None
             The pairs to keep, in this order; None keeps all pairs.
-        pairs : array of int, shape (q, 2), or None, default=None
+        pairs : array of int of shape (q, 2) or None, default=None
             Pairs to add after the ones that are kept.
         similar : array of shape (q,) or None, default=None
             +1 or -1 for each added pair.

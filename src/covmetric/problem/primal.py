@@ -23,7 +23,7 @@ _SLICES = 4
 class PrimalPoint:
     """A positive definite metric, with its objective and its squared distances.
 
-    Parameters
+    Attributes
     ----------
     metric : array of shape (n, n)
         The metric W.

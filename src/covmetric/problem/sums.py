@@ -43,7 +43,7 @@ class PairSums:
     ----------
     rows : array of shape (l, m, n)
         The embedded examples, each transposed, C-contiguous.
-    pairs : array of int, shape (K, 2)
+    pairs : array of int of shape (K, 2)
         Indices into `rows`.
 
     Examples
@@ -152,7 +152,7 @@ class PairSums:
 
         Parameters
         ----------
-        indices : array of int, shape (a,), or None
+        indices : array of int of shape (a,) or None
             The pairs; None for all pairs.
         C : array of shape (n, n)
             The transform.
@@ -175,7 +175,7 @@ class PairSums:
 
         Parameters
         ----------
-        indices : array of int, shape (a,)
+        indices : array of int of shape (a,)
             The pairs.
         C : array of shape (n, n)
             The transform.
@@ -248,7 +248,7 @@ class PairSums:
         ----------
         E : array of shape (n, n)
             The symmetric matrix.
-        indices : array of int, shape (a,), or None, default=None
+        indices : array of int of shape (a,) or None, default=None
             The pairs; None for all pairs.
 
         Returns
@@ -316,7 +316,7 @@ class PairSums:
             A symmetric matrix.
         weights : array of shape (a,)
             The weights w_k of these pairs.
-        indices : array of int, shape (a,)
+        indices : array of int of shape (a,)
             The pairs.
 
         Returns

@@ -16,7 +16,7 @@ from covmetric.slacks import Slack
 class PairTerms:
     """The pairs of a problem, with the bound and the loss of each.
 
-    Parameters
+    Attributes
     ----------
     sums : PairSums
         The differences F_k.
@@ -46,7 +46,7 @@ class PairTerms:
 
         Returns
         -------
-        array of bool, shape (K,)
+        array of bool of shape (K,)
         """
         return self.similar * (ratios - 1.0) > 0.0
 

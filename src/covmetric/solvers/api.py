@@ -43,7 +43,7 @@ def solve(
         The tolerance on the relative gap, gap / max(1, |primal|). 0 disables the gap and stall tests: the solver makes
         exactly `max_iter` iterations, and the status is MAX_ITER without a warning.
     max_iter : int or None, default=None
-        The limit on the number of iterations: steps (Newton) or epochs of K projections (Dykstra). None stands for the
+        The limit on the number of iterations: steps (Newton) or epochs of K projections (Dykstra). None means the
         default of the solver.
     random_state : int, numpy Generator or RandomState, or None, default=None
         The seed of the random orders. The same int gives the same bits every time.

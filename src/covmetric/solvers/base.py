@@ -158,9 +158,9 @@ class Solver(ABC, Generic[State]):
         Returns
         -------
         W : array of shape (n, n) or None
-            The metric. None stands for the metric of the multipliers.
+            The metric. None means the metric of the multipliers.
         multipliers : array of shape (K,) or None
-            The multipliers. None stands for the multipliers that follow from W. Later steps may not change either
+            The multipliers. None means the multipliers that follow from W. Later steps may not change either
             array.
         """
 

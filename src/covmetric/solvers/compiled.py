@@ -442,7 +442,7 @@ def sweep(W, alpha, rows, pairs, y, b, c, order, xi, xi_prime, gradient, counts)
         The multipliers, >= 0.
     rows : array of shape (l, m, n)
         The embedded examples, each transposed.
-    pairs : array of int, shape (K, 2)
+    pairs : array of int of shape (K, 2)
         Indices into `rows`.
     y, b, c : arrays of shape (K,)
         Signs, bounds and weights of the pairs.
@@ -450,7 +450,7 @@ def sweep(W, alpha, rows, pairs, y, b, c, order, xi, xi_prime, gradient, counts)
         Indices into `pairs`.
     xi, xi_prime, gradient : int
         Addresses of the slack's compiled scalar functions.
-    counts : array of int, shape (2,)
+    counts : array of int of shape (2,)
         The numbers of pairs that moved W, and that did not, are added here.
 
     Returns
@@ -548,7 +548,7 @@ def pair_products(rows, images, pairs, out):
     ----------
     rows, images : arrays of shape (l, q)
         The vectors.
-    pairs : array of int, shape (K, 2)
+    pairs : array of int of shape (K, 2)
         Indices into both.
     out : array of shape (K,)
         The inner products.

@@ -26,7 +26,7 @@ _MAX_DEGENERATE = 5
 class DykstraState:
     """The iterate: multipliers alpha, and their metric W up to rounding errors.
 
-    Parameters
+    Attributes
     ----------
     W : array of shape (n, n)
         The metric.
@@ -40,7 +40,7 @@ class DykstraState:
         The slack's functions for the compiled kernel.
     visits : int
         The number of visited half-spaces.
-    counts : array of int, shape (2,)
+    counts : array of int of shape (2,)
         How many visits changed W, and how many did not.
     epochs_since_certificate : int
         Epochs since the last certificate.

@@ -40,11 +40,11 @@ class Status(enum.Enum):
 class History:
     """The certificates of a solve, one entry each; the first entry is the start.
 
-    Parameters
+    Attributes
     ----------
-    n_iter : array of int, shape (q,)
+    n_iter : array of int of shape (q,)
         The number of iterations: steps (Newton) or epochs of K projections (Dykstra).
-    projections : array of int, shape (q,)
+    projections : array of int of shape (q,)
         The number of projections onto half-spaces, including those onto satisfied ones.
     seconds : array of shape (q,)
         The time since the start of the solve, certificates included.
@@ -71,7 +71,7 @@ class History:
 class SolverState:
     """The argument of a callback, after each certificate.
 
-    Parameters
+    Attributes
     ----------
     n_iter : int
         The number of iterations so far.
@@ -107,7 +107,7 @@ class SolverState:
 class SolveResult:
     """A learned metric with its certificate.
 
-    Parameters
+    Attributes
     ----------
     W : array of shape (n, n)
         The metric; <W, F F^T> is a squared distance.

@@ -24,7 +24,7 @@ class Ray:
 
     The squared distances are linear in t, and log det(I + t Delta) comes from the eigenvalues of Delta.
 
-    Parameters
+    Attributes
     ----------
     problem : MetricProblem
         The problem.

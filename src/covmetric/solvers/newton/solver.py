@@ -39,7 +39,7 @@ _GROWTH, _MIN_GROWTH = 30.0, 3.0
 class NewtonState:
     """The iterate W = C C^T and the best dual candidate of the last step.
 
-    Parameters
+    Attributes
     ----------
     C : array of shape (n, n)
         The lower triangular factor of W.
@@ -94,7 +94,7 @@ class NewtonState:
 class NewtonDirection:
     """The direction W + t C Delta C^T of a step.
 
-    Parameters
+    Attributes
     ----------
     Delta : array of shape (n, n)
         The direction in the coordinates of C.

@@ -44,13 +44,13 @@ def _kernels() -> Any:
 class ActiveTerms:
     """The contributions of the active pairs to the gradient and the Hessian at W = C C^T.
 
-    Parameters
+    Attributes
     ----------
     problem : MetricProblem
         The problem.
     C : array of shape (n, n)
         The factor of W.
-    active : array of int, shape (a,)
+    active : array of int of shape (a,)
         The active pairs.
     forces : array of shape (a,)
         c d'(s) / b of the active pairs, the coefficients of the gradient.
