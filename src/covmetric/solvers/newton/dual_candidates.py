@@ -51,7 +51,7 @@ class DualCandidates:
     logdet : float
         log det W.
     clipped_pays : bool
-        Whether the dual of clipped multipliers is worth a pass over the pairs.
+        Whether to compute the dual of clipped multipliers, which takes a pass over the pairs.
     """
 
     active: IntArray
@@ -113,7 +113,7 @@ def coincident_terms(problem: MetricProblem) -> tuple[FloatArray, float]:
     Returns
     -------
     multipliers : array of shape (K,)
-        The multipliers of these pairs; zero for all other pairs.
+        The multipliers of these pairs, and zero for all other pairs.
     loss : float
         The sum of their losses.
     """
