@@ -80,7 +80,7 @@ def constrain(
     rng : numpy.random.Generator
         The source of randomness of the selection.
     factor : array of shape (n, n) or None, default=None
-        L of a metric W = L L^T, under which neighbours are selected. None means the identity.
+        The factor L of a metric W = L L^T, under which neighbours are selected. None means the identity.
 
     Returns
     -------
@@ -179,7 +179,7 @@ def bounded(
 
 
 def squared_distances(embedded: FloatArray, pairs: IntArray) -> FloatArray:
-    """Return the squared distances ||Phi(X_i) - Phi(X_j)||^2 of index pairs, those of the metric W = I.
+    """Return the squared distances ||Phi(X_i) - Phi(X_j)||^2 of index pairs, for the metric W = I.
 
     Parameters
     ----------
@@ -231,8 +231,8 @@ def _warn_of_coincident_pairs(coincident: Any, pairs: IntArray, origin: str) -> 
     k = int(np.flatnonzero(coincident)[0])
     i, j = pairs[k]
     warn(
-        f"{int(coincident.sum())} of {len(coincident)} pairs were left out: dissimilar, but their examples are equal, "
-        f"for example {origin.format(i=i, j=j, k=k)}"
+        f"{int(coincident.sum())} of {len(coincident)} pairs were left out, because they are dissimilar but their "
+        f"examples are equal, for example {origin.format(i=i, j=j, k=k)}"
     )
 
 

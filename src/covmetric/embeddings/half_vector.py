@@ -93,7 +93,7 @@ def unpack(columns: FloatArray, n: int) -> Matrices:
     Parameters
     ----------
     columns : array of shape (..., p, 1)
-        Columns with n(n+1)/2 entries for symmetric matrices, n^2 for Hermitian ones.
+        Columns with n(n+1)/2 entries for symmetric matrices, or n^2 entries for Hermitian matrices.
     n : int
         The size of the matrices.
 

@@ -53,7 +53,7 @@ def as_real(embedded: Matrices) -> FloatArray:
     Parameters
     ----------
     embedded : array of shape (..., n, m)
-        Complex matrices, or real ones, which are returned unchanged.
+        Complex matrices, or real matrices, which are returned unchanged.
 
     Returns
     -------
