@@ -19,7 +19,7 @@ def find_folder(folder: Any, name: str, content: str) -> Path:
         The folder that the user gave. None means the subfolder `name` of the folder in the environment variable
         COVMETRIC_DATA.
     name : str
-        Name of the subfolder.
+        The name of the subfolder.
     content : str
         What the folder should contain, for the error message.
 

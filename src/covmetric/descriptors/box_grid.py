@@ -17,7 +17,7 @@ BoolArray = npt.NDArray[np.bool_]
 class BoxGrid:
     """The grid of the edges of all boxes of an image, which cut the image into cells.
 
-    An integral image is needed on this grid only, and it is the cumulative sum of the sums over the cells.
+    The integral image is needed only on this grid, where it is the cumulative sum of the sums over the cells.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class BoxGrid:
         boxes : array of int of shape (P, 4)
             The boxes, as rows [top, left, height, width].
         shape : (rows, columns)
-            Shape of the image.
+            The shape of the image.
         mask : array of bool of shape (rows, columns) or None, default=None
             The pixels that count. None means all pixels.
 

@@ -61,7 +61,7 @@ def compare(
     groups : array of shape (l,) or None, default=None
         The examples of a group stay on the same side of every split, also of the inner ones.
     methods : list of str or None, default=None
-        Names of `available_methods`. None means all of them.
+        The names of `available_methods`. None means all of them.
     folds : int, default=5
         The number of folds. There are fewer if no class has as many examples or groups.
     repeats : int, default=1
