@@ -14,10 +14,10 @@ class VemulapalliMetric(PairPeer):
     The following comes from the source [1]_, according to its abstract and to the paper on which this library is based:
     the log-Euclidean map, the half vectors with sqrt(2) off the diagonal, and the learning problem of ITML [2]_, which
     minimises the LogDet divergence from the identity, with an upper bound on the distances of similar pairs, a lower
-    bound on those of dissimilar pairs, and slacks under the LogDet loss.
+    bound on the distances of dissimilar pairs, and slacks under the LogDet loss.
 
-    The following is our choice. The pairs, the bounds and the weights are those of the paper on which this library is
-    based, so that the methods differ only in the metric. The solver is ours, which certifies its result, whereas ITML
+    The following is our choice. The pairs, the bounds and the weights follow the paper on which this library is based,
+    so that the methods differ only in the metric. The solver is ours, which certifies its result, whereas ITML
     stops by a heuristic rule. Both solve the same convex problem, whose solution is unique.
 
     Parameters
