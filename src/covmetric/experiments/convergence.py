@@ -65,7 +65,7 @@ class Point:
 class ConvergenceSummary:
     """Medians over the seeds at the first epoch whose certified gap meets the tolerance.
 
-    A run that does not meet the tolerance counts with all its epochs.
+    A run that does not meet the tolerance counts with all of its epochs.
 
     Attributes
     ----------
@@ -199,7 +199,7 @@ def convergence(
     tol : float, default=1e-6
         The relative gap at which a run ends.
     max_epochs : int, default=2000
-        The largest number of epochs of a run.
+        The maximum number of epochs of a run.
     progress : bool, default=False
         Whether to show a progress bar.
 

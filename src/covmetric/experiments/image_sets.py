@@ -128,7 +128,7 @@ def image_sets(
     tol : float, default=1e-4
         The relative gap to which each problem is solved.
     n_jobs : int or None, default=None
-        The number of processes that share the repeats.
+        The number of processes over which the repeats are distributed.
     progress : bool, default=False
         Whether to show a progress bar.
 
