@@ -58,7 +58,7 @@ def distance_blocks(vectors: FloatArray, start: int = 0) -> Iterator[tuple[slice
         Their squared distances from all vectors.
     """
     count = len(vectors)
-    # Cancellation in the matrix product costs the digits that all vectors have in common; centring avoids this.
+    # The matrix product loses the digits that all vectors have in common; centring avoids this.
     centred = vectors - vectors.mean(axis=0)
     norms = np.einsum("iq,iq->i", centred, centred)
     size = max(1, DISTANCE_BLOCK_BYTES // (8 * count))
