@@ -18,7 +18,7 @@ from covmetric.metric import LearnedMetric, MetricKernel
 from covmetric.model_file import read_model, write_model
 from covmetric.model_file.kinds import KINDS
 
-#: The classes whose objects can be saved to a file of their own.
+#: The classes whose objects can be saved to a file.
 MODELS: tuple[type, ...] = (LearnedMetric, CovMetric, CovMetricCV, CovMetricClassifier, CovMetricPairs)
 
 #: The names to pass as `trusted` to ``skops.io.load(file, trusted=...)``, to load any model of covmetric.

@@ -86,7 +86,7 @@ def test_squared_distances_equal_the_definition():
 
 def test_dissimilar_pairs_of_equal_examples_are_left_out():
     pairs = LabelledPairs.from_codes(np.array([[0, 1], [0, 2], [1, 3]]), np.array([0, 1, 0, 0]))
-    message = r"1 of 3 pairs were left out: .* for example X\[0\] and X\[1\]"
+    message = r"1 of 3 pairs were left out, because .* for example X\[0\] and X\[1\]"
     with pytest.warns(UserWarning, match=message):
         found = bounded(
             one_dimensional([0.0, 0.0, 1.0, 2.0]), pairs, AbsoluteBounds(), "median", np.array([5.0, 1.0, 3.0])

@@ -100,7 +100,7 @@ def test_filter_bank_passes_its_bands():
         ({"bands": []}, r"bands must be a list of one or more pairs \(low, high\), got \[\]"),
         ({"bands": (8, 12)}, r"bands must be a list of one or more pairs \(low, high\), got \(8, 12\)"),
         ({"bands": None}, "bands must be a list of one or more"),
-        ({"bands": [(5, 10), (20, 60)]}, r"bands\[1\] is \(20, 60\): must satisfy 0 < low < high < sfreq / 2 = 50"),
+        ({"bands": [(5, 10), (20, 60)]}, r"bands\[1\] is \(20, 60\): it must satisfy 0 < low < high < sfreq / 2 = 50"),
         ({"sfreq": -1}, "sfreq must be a positive number, got -1"),
         ({"order": 0}, "order must be an integer >= 1, got 0"),
     ],

@@ -117,7 +117,7 @@ def test_partial_fit_accepts_single_examples():
     for k in range(30, 40):
         classifier.partial_fit(X[k : k + 1], y[k : k + 1])
     assert classifier.kneighbors(X[39:40], 1)[1] == 24
-    with pytest.warns(UserWarning, match="left out: dissimilar, but their examples are equal"):
+    with pytest.warns(UserWarning, match="left out, because they are dissimilar but their examples are equal"):
         classifier.partial_fit(X[39:40], 1 - y[39:40])
 
 

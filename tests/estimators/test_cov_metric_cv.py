@@ -119,7 +119,7 @@ def test_class_with_fewer_examples_than_folds_is_accepted():
         ({"rule": "forest"}, "rule must be one of"),
         ({"n_neighbors": 0}, "n_neighbors must be an integer >= 1"),
         ({"search_tol": -1.0}, "tol must be a number >= 0"),
-        ({"phi": []}, "phi is empty: at least one is needed"),
+        ({"phi": []}, "phi is empty: at least one value is needed"),
         ({"solver": "newtn"}, "solver must be one of"),
         ({"scale": "Median"}, "scale must be 'median'"),
         ({"bounds": (-1.0, 2.0)}, "near must be a positive number"),

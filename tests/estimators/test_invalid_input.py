@@ -104,7 +104,7 @@ def test_equal_examples_of_two_classes_are_left_out_with_a_warning(estimator, da
     X, y = data
     X = np.concatenate([X, X[:6], X[:2]])
     y = np.concatenate([y, y[:6], 1 - y[:2]])
-    with pytest.warns(UserWarning, match="were left out: dissimilar, but their examples are equal"):
+    with pytest.warns(UserWarning, match="were left out, because they are dissimilar but their examples are equal"):
         assert np.isfinite(output(estimator.fit(X, y), X)).all()
 
 

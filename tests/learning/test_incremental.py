@@ -162,7 +162,7 @@ def test_new_pairs_are_added_however_close_their_examples_are():
 
 def test_equal_examples_of_two_classes_are_left_out_with_a_warning():
     fitted, _, _ = fitted_and_new()
-    with pytest.warns(UserWarning, match="left out: dissimilar, but their examples are equal"):
+    with pytest.warns(UserWarning, match="left out, because they are dissimilar but their examples are equal"):
         extended = extend(fitted, fitted.examples[:1], 1 - fitted.codes[:1], 0)
     assert [0, N_OLD] not in extended.constraints.pairs.tolist()
     np.testing.assert_allclose(extended.constraints.weights.sum(), 1.0, rtol=1e-12)

@@ -96,7 +96,7 @@ def test_interrupted_search_keeps_complete_folds(monkeypatch, interruption, n_do
         interruption = (np.array([0.1, np.nan, np.nan][: 3 if n_done % 2 == 0 else 2]), INTERRUPTED)
     scores_of(monkeypatch, [*([LOG, RELOG] * 3)[:n_done], interruption])
     reason = "TerminatedWorkerError: killed" if isinstance(interruption, TerminatedWorkerError) else "Ctrl-C"
-    with pytest.warns(UserWarning, match=rf"the search was cut short \({reason}\); the choice is the best of the cand"):
+    with pytest.warns(UserWarning, match=rf"the search was cut short \({reason}\); the best of the candidates"):
         scores = run()
     if n_done == 1:
         np.testing.assert_array_equal(scores[:3, 0], LOG[0])

@@ -187,7 +187,7 @@ def test_replace_refuses_bad_arguments():
     with pytest.raises(ValueError, match="no pairs are left: keep or add at least one pair"):
         problem.replace(keep=[])
     for arguments in ({"pairs": [[0, 1]]}, {"similar": [1]}):
-        with pytest.raises(ValueError, match="pairs and similar go together"):
+        with pytest.raises(ValueError, match="pairs and similar must be given together"):
             problem.replace(**arguments)
     for arguments in ({}, {"bounds": 1.0}, {"weights": 1.0}):
         with pytest.raises(ValueError, match="bounds and weights of all pairs must be given when pairs are added"):

@@ -22,7 +22,7 @@ def squared_distances(first: FloatArray, second: FloatArray, i: IntArray, j: Int
     ----------
     first, second : arrays of shape (l1, q) and (l2, q)
         The vectors.
-    i, j : arrays of int, shape (K,)
+    i, j : arrays of int of shape (K,)
         Indices into `first` and into `second`.
 
     Returns
@@ -58,7 +58,7 @@ def distance_blocks(vectors: FloatArray, start: int = 0) -> Iterator[tuple[slice
         Their squared distances from all vectors.
     """
     count = len(vectors)
-    # Cancellation in the matrix product costs the digits that all vectors have in common; centring avoids this.
+    # The matrix product loses the digits that all vectors have in common; centring avoids this.
     centred = vectors - vectors.mean(axis=0)
     norms = np.einsum("iq,iq->i", centred, centred)
     size = max(1, DISTANCE_BLOCK_BYTES // (8 * count))
@@ -82,7 +82,7 @@ def nearest_columns(squared: FloatArray, k: int) -> IntArray:
 
     Returns
     -------
-    array of int, shape (n_rows, min(k, n_columns))
+    array of int of shape (n_rows, min(k, n_columns))
         The columns in ascending order of their entries; ties are broken in favour of the first column.
     """
     rows, count = squared.shape
@@ -107,7 +107,7 @@ def smallest(count: int, k: int, rows: IntArray, columns: IntArray, squared: Flo
         The number of rows.
     k : int
         The number of entries per row. Every row has at least k entries.
-    rows, columns : arrays of int, shape (n_entries,)
+    rows, columns : arrays of int of shape (n_entries,)
         The positions of the entries, in any order.
     squared : array of shape (n_entries,)
         The entries.
@@ -116,7 +116,7 @@ def smallest(count: int, k: int, rows: IntArray, columns: IntArray, squared: Flo
     -------
     squared : array of shape (count, k)
         The smallest entries of each row, in ascending order; ties are broken in favour of the first column.
-    columns : array of int, shape (count, k)
+    columns : array of int of shape (count, k)
         Their columns.
     """
     order = np.lexsort((columns, squared, rows))

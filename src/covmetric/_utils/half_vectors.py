@@ -25,7 +25,7 @@ class HalfVectors:
     ----------
     size : int
         The length p of a half vector.
-    diagonal : array of int, shape (n,)
+    diagonal : array of int of shape (n,)
         The positions of the diagonal entries.
     identity : array of shape (n, n)
         The identity matrix.

@@ -1,4 +1,4 @@
-"""The resolution of a user's string or object into a component."""
+"""The resolution of a user's string or object to a component."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def resolve(
     settings: Mapping[str, Any] | None = None,
     also: str | None = None,
 ) -> Component:
-    """Return the component that a user's argument stands for.
+    """Return the component that a user's argument refers to.
 
     Parameters
     ----------

@@ -11,7 +11,7 @@ Numba does not notice changes in this file. After changing a constant that `solv
 from __future__ import annotations
 
 # --- BLAS threads (python -m benchmarks.projection) -------------------------------------------------------------------
-# One BLAS thread is faster than two for W of fewer rows than this.
+# One BLAS thread is faster than two if W has fewer rows than this.
 ONE_THREAD_BELOW = 256
 
 # --- Sums over pairs (python -m benchmarks.blocks; python -m benchmarks.solvers growth) -------------------------------
@@ -33,7 +33,7 @@ LIGHTEST_WEIGHTS, HEAVIEST_WEIGHTS = 50.0, 2000.0
 # --- Dykstra (python -m benchmarks.projection) ------------------------------------------------------------------------
 # Operations per call of the compiled sweep: few enough that Ctrl-C takes effect within a tenth of a second.
 OPERATIONS_PER_SWEEP = 5e8
-# The largest fraction of the time of the epochs between two certificates that a certificate may take.
+# The largest time that a certificate may take, as a fraction of the time of the epochs since the last certificate.
 CERTIFICATE_FRACTION = 0.25
 # Up to these sizes, plain loops are faster than LAPACK's dsytrd, and faster than dpotrf with dtrsm.
 SMALL_TRIDIAGONAL = 128

@@ -79,7 +79,7 @@ def generator(random_state: Any) -> np.random.Generator:
     Parameters
     ----------
     random_state : None, int, Generator or RandomState
-        What `numpy.random.default_rng` accepts.
+        Any argument of `numpy.random.default_rng`.
 
     Returns
     -------
@@ -89,7 +89,7 @@ def generator(random_state: Any) -> np.random.Generator:
     Raises
     ------
     ValueError
-        If `random_state` is none of these.
+        If `random_state` has a different type.
     """
     try:
         return np.random.default_rng(random_state)

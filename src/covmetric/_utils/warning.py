@@ -7,7 +7,7 @@ import warnings
 from pathlib import Path
 
 _PACKAGE = str(Path(__file__).parents[1])
-# Packages that call covmetric on the user's behalf, as a Pipeline does.
+# Packages that call covmetric on the user's behalf, for example in a Pipeline.
 _INTERMEDIARIES = ("sklearn", "joblib", "contextlib")
 
 

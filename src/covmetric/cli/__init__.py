@@ -1,4 +1,4 @@
-"""The command `covmetric`. One subcommand a file; `COMMANDS` lists them by name."""
+"""The command `covmetric`, with one file per subcommand. `COMMANDS` lists the subcommands by name."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _reproduce() -> Command:
     return REPRODUCE
 
 
-#: The summary of each subcommand, and a function that imports it, so that ``covmetric --help`` imports none of them.
+#: The summary of each subcommand, and a function that imports it. ``covmetric --help`` does not call these functions.
 COMMANDS: dict[str, tuple[str, Callable[[], Command]]] = {
     "demo": ("learn a metric on real recordings of hand gestures and compare it with fixed metrics", _demo),
     "compare": ("cross-validate fixed metrics, learned metrics and pyRiemann on your own data", _compare),
@@ -46,12 +46,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     arguments : sequence of str or None, default=None
-        The arguments. None means those of the process.
+        The arguments. None means the arguments of the process.
 
     Returns
     -------
     int
-        The exit code: 0, or 2 for an error, 130 for Ctrl-C, and 1 if the reader of the output has gone away.
+        The exit code: 0 for success, 2 for an error, 130 for Ctrl-C, and 1 if the reader of the output has closed it.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("\nstopped", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # the reader of the output has gone away, as in `covmetric demo | head`
+    except BrokenPipeError:  # the reader has closed the output, as in `covmetric demo | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (ValueError, OSError, ImportError) as error:
@@ -71,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parse(given: list[str]) -> argparse.Namespace:
-    """Return the options; only the chosen subcommand is imported and adds its arguments."""
+    """Return the parsed options. Only the chosen subcommand is imported and adds its arguments."""
     parser = argparse.ArgumentParser(
         prog="covmetric",
         description="Learn a distance between covariance matrices, with a proof of how close to optimal it is.",

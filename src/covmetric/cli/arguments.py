@@ -91,7 +91,7 @@ def check_picture(option: str, path: Path) -> None:
     Raises
     ------
     ValueError
-        If the folder does not exist, or if matplotlib does not support the ending.
+        If the folder does not exist, or if matplotlib does not support the file extension.
     """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 

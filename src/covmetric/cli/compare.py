@@ -1,4 +1,4 @@
-"""`covmetric compare DATA`: cross-validate fixed and learned metrics on the user's own data."""
+"""`covmetric compare DATA`: cross-validate fixed and learned metrics on the user's data."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--folds", type=int, metavar="N", help="number of folds (default: 5, with --quick 3)")
     parser.add_argument(
-        "--repeats", type=int, default=1, metavar="N", help="how often to draw new folds (default: %(default)s)"
+        "--repeats", type=int, default=1, metavar="N", help="number of times to draw new folds (default: %(default)s)"
     )
     parser.add_argument(
         "--methods",

@@ -28,7 +28,7 @@ class LabelledMatrices:
     groups : array of shape (l,) or None
         Their groups.
     content : str
-        What the matrices are.
+        A description of the matrices.
     """
 
     X: npt.NDArray[Any]
@@ -46,9 +46,9 @@ def read_data(
     ----------
     path : Path
         The file or folder.
-    kind : {"matrices", "series", "images"} or None, default=None
-        What the path holds. None detects it.
-    features : {"grey", "colour"} or None, default=None
+    kind : {'matrices', 'series', 'images'} or None, default=None
+        The kind of data. None means that it is detected.
+    features : {'grey', 'colour'} or None, default=None
         The features of images. None means colour, or grey if an image has no colours.
     n_jobs : int or None, default=None
         The number of processes that read images.
@@ -62,7 +62,7 @@ def read_data(
     FileNotFoundError
         If the path does not exist.
     ValueError
-        If the path does not hold what it should.
+        If the file or folder does not hold the expected data.
     """
     if path.is_dir():
         if kind not in (None, "images"):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from covmetric.experiments.image_sets import SetRow
     from covmetric.experiments.reports import Report
 
-#: The options of `convergence` alone; without a value, the experiment uses its own default.
+#: The options of the experiment `convergence`. Without a value, the experiment uses its default.
 _CONVERGENCE_OPTIONS = ("sizes", "lambdas", "orders", "slack", "tol", "max_epochs")
 
 
@@ -45,8 +45,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--data",
         type=Path,
         metavar="DIR",
-        help="folder of the images of brodatz, eth80 and eth80-sets (default: in the folder that the environment "
-        "variable COVMETRIC_DATA names)",
+        help="folder of the images of brodatz, eth80 and eth80-sets (default: a subfolder of the folder in the "
+        "environment variable COVMETRIC_DATA)",
     )
     parser.add_argument(
         "--seeds",
@@ -82,7 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--slack", choices=list(SLACKS), help="slack divergence (default: is)")
     group.add_argument("--tol", type=float, help="relative gap at which a run ends (default: 1e-6)")
     group.add_argument(
-        "--max-epochs", type=integer_at_least(1), metavar="N", help="largest number of epochs of a run (default: 2000)"
+        "--max-epochs", type=integer_at_least(1), metavar="N", help="maximum number of epochs of a run (default: 2000)"
     )
 
 
@@ -117,12 +117,12 @@ def _given_convergence_options(options: argparse.Namespace) -> list[str]:
 
 def _command(options: argparse.Namespace) -> str:
     """Return the command that repeats the experiment."""
-    words = ["covmetric", "reproduce", options.experiment, "--seeds", str(options.seeds)]
+    command = ["covmetric", "reproduce", options.experiment, "--seeds", str(options.seeds)]
     for name in _given_convergence_options(options):
         value = getattr(options, name)
         values = value if isinstance(value, list) else [value]
-        words += [f"--{name.replace('_', '-')}", *(f"{v:g}" if isinstance(v, float) else str(v) for v in values)]
-    return shlex.join(words)
+        command += [f"--{name.replace('_', '-')}", *(f"{v:g}" if isinstance(v, float) else str(v) for v in values)]
+    return shlex.join(command)
 
 
 def _convergence(options: argparse.Namespace) -> Report:
@@ -163,7 +163,7 @@ def _image_sets(options: argparse.Namespace) -> Report:
     rows: list[SetRow] = []
     for row in image_sets(options.data, repeats=options.seeds, n_jobs=options.jobs, progress=not options.json):
         rows.append(row)
-        write_csv(options.out / f"{options.experiment}.csv", rows)  # at once, since the experiment may take hours
+        write_csv(options.out / f"{options.experiment}.csv", rows)  # immediately, because the experiment may take hours
     return image_set_report(rows)
 
 

@@ -126,4 +126,4 @@ def print_gestures(table: GestureTable) -> None:
         learner = table.learned[person].learner_
         settings = ", ".join(f"{name} = {value}" for name, value in learner.best_params_.items() if name != "slack")
         print(f"\nPerson {person}: cross-validation on the first session chose {settings}.")
-        print(learner.result_ or "W = I was the best choice, so that there is no problem to certify.")
+        print(learner.result_ or "W = I was the best choice, so there is no problem to certify.")

@@ -45,7 +45,7 @@ def get_pairs(pairs: str | PairSelection, budget: int | None = None) -> PairSele
     pairs : {'random', 'neighbors'} or PairSelection
         A name from `PAIRS`, or an object, which is returned unchanged.
     budget : int or None, default=None
-        The budget of a named selection; see the classes for what it counts. None selects the default of the class.
+        The budget of a named selection; see the classes for what it counts. None means the default of the class.
 
     Returns
     -------

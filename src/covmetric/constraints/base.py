@@ -1,4 +1,4 @@
-"""Labelled pairs, and the base class of the ways to select them."""
+"""Labelled pairs, and the base class of pair selections."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from covmetric._utils.warning import warn
 class LabelledPairs:
     """Index pairs, labelled as similar or dissimilar.
 
-    Parameters
+    Attributes
     ----------
-    pairs : array of int, shape (K, 2)
+    pairs : array of int of shape (K, 2)
         The indices of the two examples of each pair. Each pair occurs once, with the smaller index first; an example is
         never paired with itself.
     similar : array of shape (K,)
@@ -41,9 +41,9 @@ class LabelledPairs:
 
         Parameters
         ----------
-        pairs : array of int, shape (K, 2)
+        pairs : array of int of shape (K, 2)
             Index pairs, in any order and orientation, possibly with repetitions.
-        codes : array of int, shape (l,)
+        codes : array of int of shape (l,)
             The class of each example, from 0 to n_c - 1.
 
         Returns
@@ -51,7 +51,7 @@ class LabelledPairs:
         LabelledPairs
             The distinct pairs in ascending order.
         """
-        # One number per pair, because finding unique rows takes ten times as long.
+        # Each pair becomes one number, because finding unique rows takes ten times as long.
         smaller, larger = np.sort(pairs, axis=1).T
         ordered = np.stack(np.divmod(np.unique(smaller * len(codes) + larger), len(codes)), axis=1)
         return cls(ordered, np.where(codes[ordered[:, 0]] == codes[ordered[:, 1]], 1.0, -1.0))
@@ -82,7 +82,7 @@ class PairSelection(ABC):
     Parameters
     ----------
     budget : int or None, default=None
-        The number of pairs; each subclass documents what it counts. None selects `default_budget`.
+        The number of pairs; each subclass documents what it counts. None means `default_budget`.
 
     Examples
     --------
@@ -95,9 +95,9 @@ class PairSelection(ABC):
 
     #: The name of the selection in `PAIRS`.
     name: ClassVar[str]
-    #: The budget if none is given.
+    #: The budget if the user does not set one.
     default_budget: ClassVar[int]
-    #: How many times the pairs are selected: first under W = I, then under the metric learned from the previous pairs.
+    #: The number of selections: the first under W = I, the others under the metric learned from the previous pairs.
     rounds: int = 1
 
     def __init__(self, budget: int | None = None) -> None:
@@ -110,14 +110,14 @@ class PairSelection(ABC):
         Parameters
         ----------
         vectors : array of shape (l, q)
-            The examples as vectors, whose Euclidean distances are those of the current metric.
-        codes : array of int, shape (l,)
+            The examples as vectors, whose Euclidean distances are the distances of the current metric.
+        codes : array of int of shape (l,)
             The class of each example, from 0 to n_c - 1.
         rng : numpy.random.Generator
-            The only source of randomness.
+            The random generator, which is the only source of randomness.
         old : int, default=0
-            The number of leading examples that have their pairs already. Every selected pair contains at least one
-            later example.
+            The number of leading examples whose pairs have already been selected. Every selected pair contains at least
+            one later example.
 
         Returns
         -------

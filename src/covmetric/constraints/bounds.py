@@ -1,4 +1,4 @@
-"""Bounds on squared distances: how near similar pairs should be, and how far dissimilar ones."""
+"""Bounds on squared distances: how near similar pairs should be, and how far apart dissimilar pairs."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def get_bounds(bounds: Any) -> Bounds:
     Raises
     ------
     ValueError
-        If the name is unknown, or there are not two numbers.
+        If the name is unknown, or if the number of bounds is not two.
 
     Examples
     --------

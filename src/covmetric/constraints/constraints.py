@@ -22,9 +22,9 @@ _SMALLEST_SQUARE = 1e-290
 class Constraints:
     """The constraints on the metric.
 
-    Parameters
+    Attributes
     ----------
-    pairs : array of int, shape (K, 2)
+    pairs : array of int of shape (K, 2)
         The indices of the two examples of each pair.
     similar : array of shape (K,)
         +1 for similar pairs, -1 for dissimilar pairs.
@@ -69,7 +69,7 @@ def constrain(
     ----------
     embedded : array of shape (l, n, m)
         The embedded examples.
-    codes : array of int, shape (l,)
+    codes : array of int of shape (l,)
         The class of each example, from 0 to n_c - 1.
     selection : PairSelection
         How to select the pairs.
@@ -80,7 +80,7 @@ def constrain(
     rng : numpy.random.Generator
         The source of randomness of the selection.
     factor : array of shape (n, n) or None, default=None
-        L of a metric W = L L^T, under which neighbours are selected. None stands for the identity.
+        The factor L of a metric W = L L^T, under which neighbours are selected. None means the identity.
 
     Returns
     -------
@@ -179,13 +179,13 @@ def bounded(
 
 
 def squared_distances(embedded: FloatArray, pairs: IntArray) -> FloatArray:
-    """Return the squared distances ||Phi(X_i) - Phi(X_j)||^2 of index pairs, those of the metric W = I.
+    """Return the squared distances ||Phi(X_i) - Phi(X_j)||^2 of index pairs, for the metric W = I.
 
     Parameters
     ----------
     embedded : array of shape (l, n, m)
         The embedded examples.
-    pairs : array of int, shape (K, 2)
+    pairs : array of int of shape (K, 2)
         Indices into `embedded`.
 
     Returns
@@ -231,8 +231,8 @@ def _warn_of_coincident_pairs(coincident: Any, pairs: IntArray, origin: str) -> 
     k = int(np.flatnonzero(coincident)[0])
     i, j = pairs[k]
     warn(
-        f"{int(coincident.sum())} of {len(coincident)} pairs were left out: dissimilar, but their examples are equal, "
-        f"for example {origin.format(i=i, j=j, k=k)}"
+        f"{int(coincident.sum())} of {len(coincident)} pairs were left out, because they are dissimilar but their "
+        f"examples are equal, for example {origin.format(i=i, j=j, k=k)}"
     )
 
 

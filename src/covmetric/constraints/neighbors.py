@@ -15,9 +15,9 @@ class NeighborPairs(PairSelection):
     Parameters
     ----------
     budget : int or None, default=None
-        The number of neighbours of each kind per example. None selects 5.
+        The number of neighbours of each kind per example. None means 5.
     rounds : int, default=1
-        How many times the neighbours are selected: first under W = I, then under each learned metric.
+        The number of selections of neighbours: the first under W = I, the others under the previous learned metric.
 
     Examples
     --------

@@ -9,16 +9,16 @@ from covmetric.constraints.base import LabelledPairs, PairSelection
 
 
 class RandomPairs(PairSelection):
-    """Pairs drawn at random without replacement; all pairs, if there are fewer than the budget.
+    """Pairs drawn at random without replacement. If there are fewer pairs than the budget, all of them are used.
 
     Parameters
     ----------
     budget : int or None, default=None
-        The number of pairs per class, so that K is at most the budget times the number of classes. None selects 100,
+        The number of pairs per class, so that K is at most the budget times the number of classes. None means 100,
         as in the paper.
     balance : float or None, default=0.5
-        The fraction of similar pairs, from 0 to 1. Each class gets the same number of pairs of each kind, as far as it
-        has them. None draws uniformly from all pairs, few of which are similar if there are many classes.
+        The fraction of similar pairs, from 0 to 1. Each class has the same number of pairs of each kind, if enough
+        exist. None draws uniformly from all pairs, few of which are similar if there are many classes.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def _draw(rng: np.random.Generator, population: int, count: int) -> IntArray:
 
 
 def _draw_within(new: IntArray, previous: IntArray, count: int, rng: np.random.Generator) -> IntArray:
-    """Draw `count` distinct pairs, or all, of two new examples or of a new and a previous one."""
+    """Draw `count` distinct pairs, or all of them, of two new examples or of a new and a previous example."""
     n_mixed = len(new) * len(previous)
     ranks = _draw(rng, n_mixed + len(new) * (len(new) - 1) // 2, count)
     mixed, both_new = ranks[ranks < n_mixed], ranks[ranks >= n_mixed] - n_mixed
@@ -91,7 +91,7 @@ def _draw_within(new: IntArray, previous: IntArray, count: int, rng: np.random.G
 def _draw_across(
     members: IntArray, others: IntArray, count: int, drawn: IntArray, rng: np.random.Generator
 ) -> IntArray:
-    """Draw `count` distinct pairs, or all, of a member and another example, excluding the keys already drawn."""
+    """Draw `count` distinct pairs, or all of them, of a member and another example, without the drawn keys."""
     ranks = _draw(rng, len(members) * len(others), count + len(drawn))
     if len(ranks) == 0:
         return np.empty((0, 2), dtype=np.int64)
@@ -114,5 +114,5 @@ def _pairs_of_ranks(ranks: IntArray) -> IntArray:
 
 
 def _proportional_budget(budget: int, n_new: int, n_all: int) -> int:
-    """Return the part of a budget that new examples get among all examples, rounded up."""
+    """Return the part of a budget that belongs to new examples among all examples, rounded up."""
     return -(-budget * n_new // n_all) if n_all else 0

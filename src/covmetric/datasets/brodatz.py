@@ -31,18 +31,18 @@ def load_brodatz(
     Parameters
     ----------
     folder : path or None, default=None
-        The folder with D1.gif to D112.gif (or .png, .tif, ...), of which D14 is not used. None stands for the subfolder
+        The folder with D1.gif to D112.gif (or .png, .tif, ...), of which D14 is not used. None means the subfolder
         "brodatz" of the folder in the environment variable COVMETRIC_DATA.
     patches : int, default=50
-        Number of patches in each quarter.
+        The number of patches in each quarter.
     size : int, default=128
-        Height and width of a patch, in pixels.
-    features : str or list, default="grey"
+        The height and width of a patch, in pixels.
+    features : str or list, default='grey'
         The features of a pixel; see `ImageCovariances`.
     random_state : None, int, Generator or RandomState, default=0
-        Seed of the positions of the patches.
+        The seed of the positions of the patches.
     n_jobs : int or None, default=None
-        Number of parallel jobs; see `ImageCovariances`.
+        The number of parallel jobs; see `ImageCovariances`.
     verbose : int, default=0
         Whether to show a progress bar.
 

@@ -24,11 +24,11 @@ def load_emg(window: int = 250, step: int | None = None, descriptor: Any = None)
     Parameters
     ----------
     window : int, default=250
-        Number of samples per covariance matrix; 250 samples are about one second.
+        The number of samples per covariance matrix; 250 samples are about one second.
     step : int or None, default=None
-        Number of samples between the starts of successive windows. None stands for `window`.
+        The number of samples between the starts of successive windows. None means `window`.
     descriptor : transformer or None, default=None
-        Maps windows of shape (l, 8, window) to covariance matrices. None stands for ``SeriesCovariances()``.
+        Maps windows of shape (l, 8, window) to covariance matrices. None means ``SeriesCovariances()``.
 
     Returns
     -------

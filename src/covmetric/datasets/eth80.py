@@ -24,12 +24,12 @@ def load_eth80(folder: Any = None, features: Any = "colour", n_jobs: int | None 
     ----------
     folder : path or None, default=None
         The folder with the images under their official names (apple1/apple1-000-000.png, ...), with or without a
-        folder per class. Masks are ignored. None stands for the subfolder "eth80" of the folder in the environment
+        folder per class. Masks are ignored. None means the subfolder "eth80" of the folder in the environment
         variable COVMETRIC_DATA.
-    features : str or list, default="colour"
+    features : str or list, default='colour'
         The features of a pixel; see `ImageCovariances`.
     n_jobs : int or None, default=None
-        Number of parallel jobs; see `ImageCovariances`.
+        The number of parallel jobs; see `ImageCovariances`.
     verbose : int, default=0
         Whether to show a progress bar.
 
@@ -40,8 +40,8 @@ def load_eth80(folder: Any = None, features: Any = "colour", n_jobs: int | None 
 
         - ``X``, array of shape (l, d, d): the covariance matrices;
         - ``y``, array of str of shape (l,): the class;
-        - ``groups``, array of str of shape (l,): the object. Keep the views of an object together in a split; the
-          paper does not;
+        - ``groups``, array of str of shape (l,): the object. Keep the views of an object together in a split (the
+          paper does not);
         - ``elevation``, array of int of shape (l,): the elevation of the camera, in degrees;
         - ``azimuth``, array of int of shape (l,): the azimuth of the camera, in degrees;
         - ``paths``, list of l pathlib.Path: the files;
@@ -90,11 +90,11 @@ def load_eth80_sets(folder: Any = None, size: Any = (20, 20), reg: float = 1e-3,
     folder : path or None, default=None
         The folder with the images; see `load_eth80`.
     size : (rows, columns), default=(20, 20)
-        Size to which the images are resized; see `ImageSetCovariances`.
+        The size to which the images are resized; see `ImageSetCovariances`.
     reg : float, default=1e-3
-        Regularisation, relative to the trace; see `ImageSetCovariances`.
+        The regularisation, relative to the trace; see `ImageSetCovariances`.
     n_jobs : int or None, default=None
-        Number of processes.
+        The number of processes.
 
     Returns
     -------

@@ -16,10 +16,10 @@ def find_folder(folder: Any, name: str, content: str) -> Path:
     Parameters
     ----------
     folder : path or None
-        The folder that the user gave. None stands for the subfolder `name` of the folder in the environment variable
+        The folder that the user gave. None means the subfolder `name` of the folder in the environment variable
         COVMETRIC_DATA.
     name : str
-        Name of the subfolder.
+        The name of the subfolder.
     content : str
         What the folder should contain, for the error message.
 

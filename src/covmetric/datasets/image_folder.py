@@ -20,7 +20,7 @@ def load_image_folder(folder: Any, descriptor: Any = None) -> Bunch:
     folder : path
         A folder with one folder per class. Subfolders of a class are groups, such as the views of one object.
     descriptor : ImageCovariances or None, default=None
-        None stands for ``ImageCovariances("colour")``. With ``errors="skip"``, files that are not images are left out
+        None means ``ImageCovariances("colour")``. With ``errors="skip"``, files that are not images are left out
         with a warning. With regions such as patches, there are several matrices per image.
 
     Returns

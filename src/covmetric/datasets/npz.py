@@ -23,9 +23,9 @@ class LabelledArrays:
         Matrices or series.
     y : array of shape (l,)
         The label of each example.
-    train : array of bool of shape (l,), or None
+    train : array of bool of shape (l,) or None
         True for the examples of the training part, or None if the file does not define a split.
-    groups : array of shape (l,), or None
+    groups : array of shape (l,) or None
         The group of each example, or None if the file has no groups.
     """
 
@@ -39,7 +39,7 @@ def read_labelled_npz(path: Path) -> LabelledArrays:
     """Read the examples, the labels and the groups of an .npz file.
 
     The file holds either the arrays ``X`` and ``y``, or ``X_train``, ``y_train``, ``X_test`` and ``y_test``, which are
-    concatenated. It may hold ``groups``, too. Pickled objects are never read.
+    concatenated. It may also hold ``groups``. Pickled objects are never read.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def read_labelled_npz(path: Path) -> LabelledArrays:
     Raises
     ------
     ValueError
-        If the file is not a readable .npz file, if an array is missing, or if the shapes do not fit together.
+        If the file is not a readable .npz file, if an array is missing, or if the shapes are inconsistent.
 
     Examples
     --------

@@ -24,7 +24,8 @@ def load_series(file: Any, folder: Any = None, descriptor: Any = None) -> Bunch:
         y_test. It may also hold groups, of shape (l,). Shorter series are padded with zeros or NaN at the end. A bare
         name such as "NATOPS" refers to the file NATOPS.npz in `folder`.
     folder : path or None, default=None
-        The folder of the file. None means "series" in the folder that the environment variable COVMETRIC_DATA names.
+        The folder of the file. None means the subfolder "series" of the folder in the environment variable
+        COVMETRIC_DATA.
     descriptor : transformer or None, default=None
         Maps a list of series, arrays of shape (channels, times), to matrices. None means ``SeriesCovariances()``.
 
@@ -90,8 +91,8 @@ def load_ssvep(folder: Any = None, excluded: bool = False) -> Bunch:
     Parameters
     ----------
     folder : path or None, default=None
-        The folder that holds ssvep_exo_cov24.npz. None means "series" in the folder that the environment variable
-        COVMETRIC_DATA names.
+        The folder that holds ssvep_exo_cov24.npz. None means the subfolder "series" of the folder in the environment
+        variable COVMETRIC_DATA.
     excluded : bool, default=False
         Whether to include the recordings that the authors of the data set excluded.
 
@@ -122,7 +123,7 @@ def load_ssvep(folder: Any = None, excluded: bool = False) -> Bunch:
 
 
 def _path(file: Any, folder: Any) -> Path:
-    """Return the path of the file: in `folder` if there is one; a bare name is searched under COVMETRIC_DATA."""
+    """Return the path of the file, in `folder` if it is given; a bare name is searched under COVMETRIC_DATA."""
     path = Path(file)
     named = path if path.suffix == ".npz" else path.with_name(f"{path.name}.npz")
     if folder is not None or (path.suffix != ".npz" and path.parent == Path()):

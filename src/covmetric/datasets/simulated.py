@@ -21,26 +21,27 @@ def make_spd_classes(
     """Simulate classes of sample covariance matrices that differ in the power of a few channels.
 
     The power of the other channels varies from example to example, and an orthogonal matrix mixes all channels. A fixed
-    metric weights all directions equally, whereas a learned metric can ignore those that do not depend on the class.
+    metric weights all directions equally, whereas a learned metric can ignore directions that do not depend on the
+    class.
 
     Parameters
     ----------
     n_classes : int, default=3
-        Number of classes.
+        The number of classes.
     n_per_class : int, default=40
-        Number of examples per class.
+        The number of examples per class.
     n : int, default=6
-        Number of channels, which is the size of the matrices.
+        The number of channels, which is the size of the matrices.
     n_informative : int, default=2
-        Number of channels whose power depends on the class; at most n.
+        The number of channels whose power depends on the class; at most n.
     separation : float, default=1.0
-        Standard deviation over the classes of the logarithm of the power of these channels.
+        The standard deviation over the classes of the logarithm of the power of these channels.
     nuisance : float, default=0.7
-        Standard deviation over the examples of the logarithm of the power of the other channels.
+        The standard deviation over the examples of the logarithm of the power of the other channels.
     samples : int, default=100
-        Number of samples of each covariance matrix; at least n.
+        The number of samples of each covariance matrix; at least n.
     random_state : None, int, Generator or RandomState, default=0
-        Seed of the random numbers.
+        The seed of the random numbers.
 
     Returns
     -------
@@ -49,7 +50,7 @@ def make_spd_classes(
 
         - ``X``, array of shape (l, n, n): the covariance matrices;
         - ``y``, array of int of shape (l,): the class, from 0;
-        - ``groups``: None, as there are no groups.
+        - ``groups``: None, because there are no groups.
 
     Raises
     ------
@@ -84,20 +85,20 @@ def make_textures(
 ) -> Bunch:
     """Simulate classes of textures: grey images of band-limited noise with a preferred direction.
 
-    Each class has its own direction, wavelength and bandwidth.
+    Each class has a different direction, wavelength and bandwidth.
 
     Parameters
     ----------
     n_classes : int, default=4
-        Number of classes.
+        The number of classes.
     n_per_class : int, default=5
-        Number of images per class.
+        The number of images per class.
     size : int, default=64
-        Height and width of the images, in pixels.
+        The height and width of the images, in pixels.
     noise : float, default=0.2
-        Weight of white noise, from 0 to 1.
+        The weight of white noise, from 0 to 1.
     random_state : None, int, Generator or RandomState, default=0
-        Seed of the random numbers.
+        The seed of the random numbers.
 
     Returns
     -------
@@ -106,7 +107,7 @@ def make_textures(
 
         - ``images``, array of shape (l, size, size): the images, in float64, with values from 0 to 255;
         - ``y``, array of int of shape (l,): the class, from 0;
-        - ``groups``: None, as there are no groups.
+        - ``groups``: None, because there are no groups.
 
     Raises
     ------

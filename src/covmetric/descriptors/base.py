@@ -13,8 +13,8 @@ from covmetric._utils.validation import FloatArray
 class Descriptor(TransformerMixin, BaseEstimator, ABC):
     """Base class of transformers that compute one covariance matrix per example.
 
-    A descriptor learns nothing from the data: `fit` checks the settings and the input, and `transform` works without a
-    call of `fit`. It returns finite, symmetric, positive semi-definite matrices of float64, in the order of the
+    A descriptor does not learn from the data: `fit` checks the settings and the input, and `transform` can be called
+    without `fit`. It returns finite, symmetric, positive semi-definite matrices of float64, in the order of the
     examples, never changes its input, and raises ValueError for input that it cannot describe.
 
     A subclass defines `input_kind`, `matrix_size_`, `fit` and `transform`. Once `DESCRIPTORS` lists it, the tests in
@@ -23,7 +23,7 @@ class Descriptor(TransformerMixin, BaseEstimator, ABC):
     Attributes
     ----------
     input_kind : str
-        What an example is: "images", "image sets" or "series". The tests choose their inputs by this class attribute.
+        The kind of the examples: "images", "image sets" or "series". The tests choose their inputs by this attribute.
 
     Examples
     --------
@@ -78,7 +78,7 @@ class Descriptor(TransformerMixin, BaseEstimator, ABC):
         Raises
         ------
         ValueError
-            If a setting is invalid or the examples are not of the kind that the descriptor takes.
+            If a setting is invalid, or if the examples are not of the kind that the descriptor accepts.
         """
 
     @abstractmethod

@@ -17,9 +17,9 @@ BoolArray = npt.NDArray[np.bool_]
 class BoxGrid:
     """The grid of the edges of all boxes of an image, which cut the image into cells.
 
-    An integral image is needed on this grid only, and it is the cumulative sum of the sums over the cells.
+    The integral image is needed only on this grid, where it is the cumulative sum of the sums over the cells.
 
-    Parameters
+    Attributes
     ----------
     rows, columns : array of int
         The distinct edges of the boxes, in ascending order.
@@ -49,9 +49,9 @@ class BoxGrid:
         boxes : array of int of shape (P, 4)
             The boxes, as rows [top, left, height, width].
         shape : (rows, columns)
-            Shape of the image.
+            The shape of the image.
         mask : array of bool of shape (rows, columns) or None, default=None
-            The pixels that count. None stands for all pixels.
+            The pixels that count. None means all pixels.
 
         Returns
         -------

@@ -16,9 +16,9 @@ LUMA = (0.299, 0.587, 0.114)
 
 #: A function from an image of shape (rows, columns) or (rows, columns, 3) to a feature of shape (rows, columns).
 FeatureFunction = Callable[[FloatArray], Any]
-#: A name of `FEATURES` or a function.
+#: A name from `FEATURES`, or a function.
 Feature = str | FeatureFunction
-#: A name of `FEATURE_SETS` or a list of features.
+#: A name from `FEATURE_SETS`, or a list of features.
 Features = str | Sequence[Feature]
 
 
@@ -47,7 +47,7 @@ class Planes:
         Parameters
         ----------
         index : {0, 1, 2}
-            Index of R, G or B.
+            The index of R, G or B.
 
         Returns
         -------
@@ -144,9 +144,9 @@ def pixel_features(image: Any, features: Features = "grey") -> FloatArray:
     ----------
     image : array of shape (rows, columns) or (rows, columns, 3)
         Grey values, or red, green and blue, of any real dtype and in any units.
-    features : str or list, default="grey"
-        A name of `FEATURE_SETS`, or a list. "grey" stands for I, |Ix|, |Iy|, |Ixx|, |Iyy|, and "colour" for x, y, R,
-        G, B and the same four derivatives. A list may contain names of `FEATURES` and functions, each of which maps
+    features : str or list, default='grey'
+        A name from `FEATURE_SETS`, or a list. "grey" stands for I, |Ix|, |Iy|, |Ixx|, |Iyy|, and "colour" for x, y, R,
+        G, B and the same four derivatives. A list may contain names from `FEATURES` and functions, each of which maps
         the image in float64 to an array of shape (rows, columns). x is the column and y the row, counted from 0; |grad|
         is sqrt(Ix^2 + Iy^2), and angle is arctan(|Iy| / |Ix|).
 
@@ -158,7 +158,7 @@ def pixel_features(image: Any, features: Features = "grey") -> FloatArray:
     Raises
     ------
     ValueError
-        If a feature is unknown, or if the image has another shape, has no pixels, or contains NaN or infinity.
+        If a feature is unknown, or if the image has the wrong shape, has no pixels, or contains NaN or infinity.
 
     Examples
     --------
@@ -183,7 +183,7 @@ def pixel_features(image: Any, features: Features = "grey") -> FloatArray:
 
 
 def feature_list(features: Any) -> list[Feature]:
-    """Return a list of features, or the list that a name of `FEATURE_SETS` stands for.
+    """Return a list of features, or the list that belongs to a name in `FEATURE_SETS`.
 
     Parameters
     ----------
@@ -255,7 +255,7 @@ def check_image(image: Any) -> FloatArray:
     Raises
     ------
     ValueError
-        If the image has another shape, has no pixels, is not numeric, or contains NaN or infinity.
+        If the image has the wrong shape, has no pixels, is not numeric, or contains NaN or infinity.
     """
     try:
         array = np.asarray(image)
@@ -279,7 +279,7 @@ def check_image(image: Any) -> FloatArray:
 
 
 def _evaluate(feature: FeatureFunction, name: str, pixels: FloatArray) -> FloatArray:
-    """Call a user's function with a read-only view of the image, and check what it returns."""
+    """Call a user's function with a read-only view of the image, and check the result."""
     view = pixels.view()
     view.flags.writeable = False
     plane = np.asarray(feature(view))

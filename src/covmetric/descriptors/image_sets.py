@@ -21,12 +21,12 @@ class ImageSetCovariances(Descriptor):
     Parameters
     ----------
     size : (rows, columns), default=(20, 20)
-        Size to which the images are resized. The matrices have rows * columns rows.
+        The size to which the images are resized. The matrices have rows * columns rows.
     reg : float, default=1e-3
-        Regularisation: reg times the trace is added to the diagonal. Sets have far fewer images than pixels, so their
-        covariance matrices would be singular otherwise.
+        The regularisation: reg times the trace is added to the diagonal. Sets have far fewer images than pixels, so
+        their covariance matrices would be singular otherwise.
     n_jobs : int or None, default=None
-        Number of processes, as in joblib. The result does not depend on it.
+        The number of processes, as in joblib. The result does not depend on it.
 
     See Also
     --------
@@ -52,7 +52,7 @@ class ImageSetCovariances(Descriptor):
         return int(self.size[0] * self.size[1])
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Check the settings and that X is a list of sets of images, without reading any file.
+        """Check the settings, and that X is a list of sets of images, without reading any file.
 
         Parameters
         ----------

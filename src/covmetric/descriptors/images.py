@@ -34,30 +34,30 @@ class ImageCovariances(Descriptor):
 
     Parameters
     ----------
-    features : str or list, default="grey"
+    features : str or list, default='grey'
         The features of a pixel. "grey" stands for I, |Ix|, |Iy|, |Ixx|, |Iyy|, and "colour" for x, y, R, G, B and the
         same four derivatives. A list may contain names of features and functions; see `pixel_features`.
-    regions : str or Regions, default="whole"
+    regions : str or Regions, default='whole'
         The regions of an image. `transform` needs exactly one region per image, such as "whole". `describe` also takes
         ``RandomPatches(count, size, random_state)``, ``GridPatches(size, stride)`` and ``Boxes(boxes)``; "random" and
         "grid" select the first two with their default settings.
-    mask : None, "alpha", array of bool of shape (rows, columns) or list of such arrays, default=None
-        The pixels that count: all of them (None), those that are at least half opaque ("alpha"), or those where the
+    mask : None, 'alpha', array of bool of shape (rows, columns) or list of such arrays, default=None
+        The pixels that count: all pixels (None), pixels that are at least half opaque ("alpha"), or pixels where the
         array is true. A list has one array, or None, per image. Derivatives next to the edge of the mask depend on
         pixels outside of it.
-    errors : {"raise", "skip"}, default="raise"
+    errors : {'raise', 'skip'}, default='raise'
         Whether an image that cannot be read or described raises an error or is left out. A single warning reports all
         images that were left out.
     n_jobs : int or None, default=None
-        Number of parallel jobs, as in joblib: processes for files, threads for arrays. The result does not depend on
-        it.
+        The number of parallel jobs, as in joblib: processes for files, threads for arrays. The result does not depend
+        on it.
     verbose : int, default=0
         Whether to show a progress bar.
 
     Attributes
     ----------
     feature_names_ : list of str
-        Names of the features, in the order of the rows and columns of the matrices.
+        The names of the features, in the order of the rows and columns of the matrices.
 
     See Also
     --------
@@ -111,7 +111,7 @@ class ImageCovariances(Descriptor):
         return len(self.feature_names_)
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Check the settings and that X is a list of images, without reading any file.
+        """Check the settings, and that X is a list of images, without reading any file.
 
         Parameters
         ----------
@@ -223,7 +223,7 @@ class ImageCovariances(Descriptor):
     ) -> Iterator[_Described | _Failure]:
         """Yield one outcome per image, in order; start no new batch after a failure that will be raised.
 
-        Leaving the loop at once would be simpler, but joblib warns about jobs that nobody waits for.
+        Leaving the loop immediately would be simpler, but joblib warns about jobs whose results are not collected.
         """
 
         def batches() -> Iterator[Any]:
@@ -269,14 +269,14 @@ class _Failure:
 
 
 def _describe_batch(jobs: list[_Job], features: list[Feature], single_region: bool) -> list[_Described | _Failure]:
-    np.empty(MALLOC_KEPT_BYTES, dtype=np.uint8)  # freed at once, see above
-    # The last bits of a matrix product depend on the number of BLAS threads, which a worker process sets for itself.
+    np.empty(MALLOC_KEPT_BYTES, dtype=np.uint8)  # freed immediately; see MALLOC_KEPT_BYTES
+    # The last bits of a matrix product depend on the number of BLAS threads, which each worker process has to set.
     with limited_threads(1):
         return [_describe_image(job, features, single_region) for job in jobs]
 
 
 def _describe_image(job: _Job, features: list[Feature], single_region: bool) -> _Described | _Failure:
-    """Describe the regions of an image; return its errors, but raise those of the settings."""
+    """Describe the regions of an image; return errors of the image, but raise errors of the settings."""
     try:
         if isinstance(job.mask, str):
             pixels, mask = read_image_and_mask(job.source)

@@ -21,11 +21,11 @@ from covmetric._utils.validation import FloatArray, IntArray, first_index
 from covmetric.descriptors.box_grid import BoolArray, BoxGrid, are_evenly_spaced
 from covmetric.descriptors.regions import check_boxes
 
-# Covariances from integral images are used if their error bound is small enough; the other boxes are computed directly.
+# Covariances from integral images are used if their error bound is small enough. Other boxes are computed directly.
 # Entries: half of the documented 1e-10, in units of the variances of the image.
 _ENTRY_ATOL = 5e-11
-# Eigenvalues: the documented relative error. An eigenvalue below the second number may be zero, where no relative error
-# is small enough.
+# Eigenvalues: the documented relative error. An eigenvalue below the second number may be zero, in which case no
+# relative error is small enough.
 _EIGENVALUE_RTOL, _SMALL_EIGENVALUE = 1e-6, 1e-6
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -45,7 +45,7 @@ def box_covariances(features: Any, boxes: Any, mask: Any = None) -> FloatArray:
     boxes : array of int of shape (P, 4)
         The boxes, as rows [top, left, height, width].
     mask : array of bool of shape (rows, columns) or None, default=None
-        The pixels that count. None stands for all pixels.
+        The pixels that count. None means all pixels.
 
     Returns
     -------
@@ -173,7 +173,7 @@ def predicted_costs(shape: tuple[int, ...], boxes: IntArray) -> tuple[float, flo
     Parameters
     ----------
     shape : (d, rows, columns)
-        Shape of the features.
+        The shape of the features.
     boxes : array of int of shape (P, 4)
         The boxes, as rows [top, left, height, width].
 
@@ -260,7 +260,7 @@ def check_mask(mask: Any, shape: tuple[int, int]) -> BoolArray:
     mask : array of bool of shape (rows, columns)
         The mask.
     shape : (rows, columns)
-        Shape of the image.
+        The shape of the image.
 
     Returns
     -------
@@ -270,7 +270,7 @@ def check_mask(mask: Any, shape: tuple[int, int]) -> BoolArray:
     Raises
     ------
     ValueError
-        If the mask is not Boolean or has another shape than the image.
+        If the mask is not Boolean, or if its shape differs from the shape of the image.
     """
     array = np.asarray(mask)
     if array.dtype != np.bool_:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from covmetric._utils.validation import FloatArray
 from covmetric.descriptors.features import check_image
 
-# Pillow's modes by the way in which they are read: as grey values from 0 to 255, as values of 16 or 32 bits without any
+# Pillow's modes, grouped by how they are read: as grey values from 0 to 255, as values of 16 or 32 bits without
 # conversion, and as RGB from 0 to 255.
 _GREY = {"1", "L", "LA", "La"}
 _DEEP = {"I", "F", "I;16", "I;16L", "I;16B", "I;16N"}
@@ -62,7 +62,7 @@ def read_image(source: Any) -> FloatArray:
     ValueError
         If the array is not an image or contains NaN or infinity.
     OSError
-        If the file does not exist or may not be read.
+        If the file does not exist or cannot be accessed.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def read_image_and_mask(source: Any) -> tuple[FloatArray, npt.NDArray[np.bool_]]
     ValueError
         If the array is not an image or contains NaN or infinity.
     OSError
-        If the file does not exist or may not be read.
+        If the file does not exist or cannot be accessed.
 
     Examples
     --------
@@ -153,7 +153,7 @@ def _converted(image: Any, name: str, with_mask: bool) -> tuple[FloatArray, npt.
 
 
 def _is_pillow_image(source: Any) -> bool:
-    module = sys.modules.get("PIL.Image")  # without importing Pillow, which has been imported if this is its image
+    module = sys.modules.get("PIL.Image")  # Pillow has been imported already if this is one of its images
     return module is not None and isinstance(source, module.Image)
 
 

@@ -45,7 +45,7 @@ class Regions(ABC):
         Parameters
         ----------
         n_images : int
-            Number of images.
+            The number of images.
 
         Returns
         -------
@@ -66,9 +66,9 @@ class Regions(ABC):
         Parameters
         ----------
         shape : (rows, columns)
-            Size of the image.
+            The size of the image.
         index : int
-            Index of the image.
+            The index of the image.
 
         Returns
         -------
@@ -87,9 +87,9 @@ class Regions(ABC):
         Parameters
         ----------
         shape : (rows, columns)
-            Size of the image.
+            The size of the image.
         index : int
-            Index of the image.
+            The index of the image.
 
         Returns
         -------
@@ -97,7 +97,7 @@ class Regions(ABC):
             The regions, as rows [top, left, height, width].
         """
         warn("Regions.of is deprecated, use Regions.select", FutureWarning)
-        # A subclass that defines `of` instead of `select` reaches this line by super().of(...): skip its own method.
+        # A subclass that defines `of` instead of `select` reaches this line by super().of(...): skip its method.
         for cls in type(self).__mro__:
             if "select" in vars(cls) and vars(cls)["select"] is not vars(cls).get("of"):
                 break
@@ -126,17 +126,17 @@ class Whole(Regions):
 class RandomPatches(Regions):
     """Patches at uniformly random positions, which may overlap.
 
-    Each image has its own random generator, seeded by `random_state` and the index of the image. The patches of an
+    Each image has a separate random generator, seeded by `random_state` and the index of the image. The patches of an
     image therefore depend neither on the other images nor on the number of jobs.
 
     Parameters
     ----------
     count : int, default=50
-        Number of patches per image.
+        The number of patches per image.
     size : int or (height, width), default=128
-        Size of a patch, in pixels.
+        The size of a patch, in pixels.
     random_state : None, int, Generator or RandomState, default=None
-        Seed of the positions. With None, each call of `for_images` draws new positions.
+        The seed of the positions. With None, each call of `for_images` draws new positions.
 
     Examples
     --------
@@ -175,9 +175,9 @@ class GridPatches(Regions):
     Parameters
     ----------
     size : int or (height, width), default=32
-        Size of a patch, in pixels.
+        The size of a patch, in pixels.
     stride : int, (down, right) or None, default=None
-        Distance between the corners of adjacent patches. None stands for `size`, so that the patches touch.
+        The distance between the corners of adjacent patches. None means `size`, so that the patches touch.
 
     Examples
     --------
@@ -252,7 +252,7 @@ def get_regions(regions: str | Regions, **settings: Any) -> Regions:
 
     Parameters
     ----------
-    regions : {"whole", "random", "grid", "boxes"} or Regions
+    regions : {'whole', 'random', 'grid', 'boxes'} or Regions
         The name of a class of `REGIONS`, or an object.
     **settings : Any
         Arguments of the class, if a name is given.
@@ -283,7 +283,7 @@ def check_boxes(boxes: Any, shape: Shape) -> IntArray:
     boxes : array of int of shape (k, 4)
         The boxes, as rows [top, left, height, width].
     shape : (rows, columns)
-        Size of the image.
+        The size of the image.
 
     Returns
     -------
@@ -293,7 +293,7 @@ def check_boxes(boxes: Any, shape: Shape) -> IntArray:
     Raises
     ------
     ValueError
-        If the boxes have another shape or dtype, or if a box is empty or not inside the image.
+        If the boxes have the wrong shape or dtype, or if a box is empty or not inside the image.
     """
     try:
         array = np.asarray(boxes)
@@ -325,7 +325,7 @@ def _is_table(boxes: Any) -> bool:
 
 
 def _pair(name: str, value: Any) -> Shape:
-    """Return two integers >= 1, given two or one for both."""
+    """Return two integers >= 1, given two integers, or one integer for both."""
     pair = (value, value) if is_count(value) else value
     if not (isinstance(pair, tuple | list) and len(pair) == 2 and all(is_count(v) and v > 0 for v in pair)):
         raise ValueError(f"{name} must be an integer >= 1 or a pair (height, width) of such integers; got {value!r}")

@@ -18,27 +18,27 @@ from covmetric.descriptors.base import Descriptor
 class SeriesCovariances(Descriptor):
     """Covariance matrices of the channels of series, computed by pyRiemann's estimators.
 
-    The differences to ``pyriemann.estimation.Covariances`` are that the series may have different lengths, that they
-    are checked, and that the default estimator shrinks: with few samples, the empirical covariance matrix is singular
-    or nearly so.
+    Unlike ``pyriemann.estimation.Covariances``, this class accepts series of different lengths, checks them, and uses
+    an estimator with shrinkage by default, because the empirical covariance matrix of few samples is singular or nearly
+    singular.
 
     Parameters
     ----------
-    estimator : str or callable, default="oas"
+    estimator : str or callable, default='oas'
         "oas", "lwf" and "sch" shrink; "scm" and "cov" are empirical; "hub", "stu", "tyl" and "mcd" are robust; "corr"
         is the correlation matrix. See ``pyriemann.geometry.covariance.covariances`` for all names. A function maps an
         array of shape (channels, times) to a matrix of shape (channels, channels).
     n_jobs : int or None, default=None
-        Number of processes, as in joblib. The result does not depend on it.
+        The number of processes, as in joblib. The result does not depend on it.
 
     Attributes
     ----------
     n_channels_ : int
-        Number of channels of the series that `fit` has seen.
+        The number of channels of the series that `fit` has seen.
 
     See Also
     --------
-    FilterBank : Band-pass filters, to be applied before.
+    FilterBank : Band-pass filters, to be applied first.
     sliding_windows : Windows of long series.
 
     Examples
@@ -82,7 +82,7 @@ class SeriesCovariances(Descriptor):
         Raises
         ------
         ValueError
-            If the estimator is unknown, or if X is empty, has another shape, or contains NaN or infinity.
+            If the estimator is unknown, or if X is empty, has the wrong shape, or contains NaN or infinity.
         """
         from pyriemann.geometry.covariance import cov_est_functions
 
@@ -108,8 +108,8 @@ class SeriesCovariances(Descriptor):
         Raises
         ------
         ValueError
-            If X is empty, has another shape or another number of channels than in `fit`, or contains NaN or infinity,
-            or if the estimator returns anything but finite matrices of shape (channels, channels).
+            If X is empty, has the wrong shape or number of channels, or contains NaN or infinity, or if the estimator
+            does not return finite matrices of shape (channels, channels).
         """
         series = check_series(X, getattr(self, "n_channels_", None))
         batches = [series[start : start + SERIES_PER_JOB] for start in range(0, len(series), SERIES_PER_JOB)]
@@ -148,14 +148,14 @@ class FilterBank(TransformerMixin, BaseEstimator):
     bands : sequence of (low, high)
         The bands, in Hz.
     sfreq : float
-        Sampling frequency, in Hz.
+        The sampling frequency, in Hz.
     order : int, default=4
-        Order of the Butterworth filters, which run forwards and backwards.
+        The order of the Butterworth filters, which run forwards and backwards.
 
     Attributes
     ----------
     n_channels_ : int
-        Number of channels of the series that `fit` has seen.
+        The number of channels of the series that `fit` has seen.
 
     See Also
     --------
@@ -199,7 +199,7 @@ class FilterBank(TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If a setting is invalid, or if X is empty, has another shape, or contains NaN or infinity.
+            If a setting is invalid, or if X is empty, has the wrong shape, or contains NaN or infinity.
         """
         self.n_channels_ = check_series(X)[0].shape[0]
         self._filters()
@@ -246,7 +246,7 @@ class FilterBank(TransformerMixin, BaseEstimator):
         for i, (low, high) in enumerate(bands):
             if not (is_number(low) and is_number(high) and 0 < low < high < self.sfreq / 2):
                 raise ValueError(
-                    f"bands[{i}] is ({low}, {high}): must satisfy 0 < low < high < sfreq / 2 = {self.sfreq / 2:g}"
+                    f"bands[{i}] is ({low}, {high}): it must satisfy 0 < low < high < sfreq / 2 = {self.sfreq / 2:g}"
                 )
         return [butter(self.order, band, "bandpass", fs=self.sfreq, output="sos") for band in self.bands]
 
@@ -259,9 +259,9 @@ def sliding_windows(series: Any, length: int, step: int | None = None) -> Bunch:
     series : array of shape (l, channels, times), or list of l arrays of shape (channels, times_i)
         The series.
     length : int
-        Number of samples of a window.
+        The number of samples of a window.
     step : int or None, default=None
-        Number of samples between the starts of successive windows. None stands for `length`, so that windows do not
+        The number of samples between the starts of successive windows. None means `length`, so that windows do not
         overlap.
 
     Returns
@@ -307,7 +307,7 @@ def check_series(X: Any, channels: int | None = None) -> list[FloatArray]:
     X : array of shape (l, channels, times), or list of l arrays of shape (channels, times_i)
         The series.
     channels : int or None, default=None
-        The expected number of channels. None stands for that of the first series.
+        The expected number of channels. None means the number of channels of the first series.
 
     Returns
     -------
@@ -317,7 +317,7 @@ def check_series(X: Any, channels: int | None = None) -> list[FloatArray]:
     Raises
     ------
     ValueError
-        If X is empty, if the shapes do not fit, if a series has fewer than two samples, or if an entry is NaN or
+        If X is empty, if the shapes are wrong, if a series has fewer than two samples, or if an entry is NaN or
         infinite.
     """
     if isinstance(X, np.ndarray) and X.dtype != object:

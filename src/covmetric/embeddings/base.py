@@ -1,4 +1,4 @@
-"""The base class of embeddings Phi, with the validation that all of them share."""
+"""The base class of embeddings Phi, with the validation of their input."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class Embedding(RowDescription, ABC):
     Parameters
     ----------
     reg : float, default=0.0
-        Adds `reg` times the mean eigenvalue tr(X)/n of each matrix to its diagonal, which makes singular matrices
-        definite. Because it is relative to each matrix, it means the same for volts and for microvolts.
+        The regularisation: `reg` times the mean eigenvalue tr(X)/n of each matrix is added to its diagonal, which makes
+        singular matrices definite. Because it is relative to each matrix, it does not depend on the units of the data.
 
     Examples
     --------
@@ -103,7 +103,7 @@ class Embedding(RowDescription, ABC):
 
         Returns
         -------
-        array of float64, shape (..., *shape_out_)
+        array of float64 of shape (..., *shape_out_)
             The embedded examples.
 
         Raises
@@ -138,7 +138,7 @@ class Embedding(RowDescription, ABC):
 
         Returns
         -------
-        array of float64, shape (..., *shape_out_)
+        array of float64 of shape (..., *shape_out_)
             The embedded examples.
 
         Raises
@@ -151,7 +151,7 @@ class Embedding(RowDescription, ABC):
     def inverse_transform(self, embedded: Any) -> Matrices:
         """Return the examples that `transform` maps to given values.
 
-        The mean of embedded examples is the value of an example, too.
+        A mean of embedded examples is also mapped to an example.
 
         Parameters
         ----------
@@ -161,8 +161,8 @@ class Embedding(RowDescription, ABC):
         Returns
         -------
         array of shape (..., n, n), or (..., d) for vectors
-            The examples. The effect of `reg` is removed; where `reg` made the difference, the matrix may be singular,
-            or even slightly indefinite.
+            The examples. The effect of `reg` is removed, so a matrix may be singular, or even slightly indefinite, if
+            only `reg` made it definite.
 
         Raises
         ------
@@ -184,7 +184,7 @@ class Embedding(RowDescription, ABC):
 
     @property
     def learns(self) -> bool:
-        """Whether `fit` learns more than a shape. If not, the map does not depend on the training examples."""
+        """Whether `fit` learns anything except the shape. If not, the map does not depend on the training examples."""
         return type(self)._fit is not Embedding._fit
 
     @property
@@ -195,7 +195,7 @@ class Embedding(RowDescription, ABC):
 
     @property
     def copies_(self) -> int:
-        """How often W contains each of its numbers: twice if it is the real form of a Hermitian matrix, else once."""
+        """How often W contains each of its numbers: 2 if it is the real form of a Hermitian matrix, otherwise 1."""
         return 2 if self.complex_ else 1
 
     @property
@@ -204,7 +204,7 @@ class Embedding(RowDescription, ABC):
         return False
 
     def probe(self) -> Matrices:
-        """Return an example that the fitted embedding accepts, to test restored settings with.
+        """Return an example that the fitted embedding accepts, for tests of restored settings.
 
         Returns
         -------
@@ -219,14 +219,14 @@ class Embedding(RowDescription, ABC):
         Returns
         -------
         dict
-            The values by name; the settings alone if the embedding is not fitted.
+            The values by name, or only the settings if the embedding is not fitted.
         """
         learned = ("shape_in_", "complex_", *self.fitted_attributes) if hasattr(self, "shape_in_") else ()
         return {name: getattr(self, name) for name in (*constructor_defaults(type(self)), *learned)}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
-        """Create an embedding from its state, which may come from a malicious file.
+        """Create an embedding from its state, which may come from a hostile file.
 
         Parameters
         ----------
@@ -241,11 +241,11 @@ class Embedding(RowDescription, ABC):
         Raises
         ------
         ValueError
-            If the state is not that of an embedding of this class.
+            If the state does not belong to an embedding of this class.
         """
         embedding = cls(**{name: state.pop(name) for name in constructor_defaults(cls)})
         if not state:
-            return embedding  # not fitted, as a parameter of an estimator is
+            return embedding  # not fitted, such as a parameter of an estimator
         expected = {"shape_in_", "complex_", *cls.fitted_attributes}
         if set(state) != expected:
             raise ValueError(f"{cls.name!r} should have learned {sorted(expected)}, not {sorted(state)}")
@@ -290,7 +290,7 @@ class Embedding(RowDescription, ABC):
         return embedded
 
     def _transform_by_threads(self, X: Matrices, eps: float, n_jobs: int | None) -> FloatArray:
-        """Return Phi of validated matrices. Each matrix is mapped alone, so the bits do not depend on `n_jobs`."""
+        """Return Phi of validated matrices. Each matrix is mapped separately, so the bits do not depend on `n_jobs`."""
         if not (n_jobs is None or (isinstance(n_jobs, int | np.integer) and n_jobs != 0)):
             raise ValueError(f"n_jobs must be None or an integer other than 0, got {n_jobs!r}")
         if n_jobs in (None, 1) or X.ndim != 3 or len(X) < 2 * MATRICES_PER_JOB:
@@ -302,7 +302,7 @@ class Embedding(RowDescription, ABC):
             work = (delayed(self._transform)(part, eps) for part in parts)
             return as_real(np.concatenate(Parallel(n_jobs, prefer="threads")(work)))
         except ValueError:
-            return as_real(self._transform(X, eps))  # raises the same error, with the index into the whole of X
+            return as_real(self._transform(X, eps))  # raises the same error, with the index into X
 
     def _check_finite(self, embedded: FloatArray) -> FloatArray:
         if not np.isfinite(embedded).all():
@@ -336,7 +336,7 @@ class Embedding(RowDescription, ABC):
 
     @abstractmethod
     def _inverse(self, embedded: FloatArray) -> Matrices:
-        """Return the matrices, still regularised, whose Phi is `embedded`; see `as_complex` for Hermitian ones."""
+        """Return the matrices, still regularised, whose Phi is `embedded`; see `as_complex` for Hermitian matrices."""
 
     def _require_definite(self, X: Matrices, eigenvalues: FloatArray, eps: float) -> None:
         """Raise ValueError unless all matrices are numerically definite, given their ascending eigenvalues."""

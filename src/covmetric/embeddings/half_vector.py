@@ -39,7 +39,7 @@ class HalfVectorEmbedding(Embedding):
 
         Returns
         -------
-        array of int, shape (p, 2)
+        array of int of shape (p, 2)
             The row and the column of the entry.
         """
         n = self.shape_in_[0]
@@ -52,7 +52,7 @@ class HalfVectorEmbedding(Embedding):
         Parameters
         ----------
         names : sequence of str or None, default=None
-            The names of the channels. None selects x0, x1, ...
+            The names of the channels. None means x0, x1, ...
 
         Returns
         -------
@@ -93,7 +93,7 @@ def unpack(columns: FloatArray, n: int) -> Matrices:
     Parameters
     ----------
     columns : array of shape (..., p, 1)
-        Columns with n(n+1)/2 entries for symmetric matrices, n^2 for Hermitian ones.
+        Columns with n(n+1)/2 entries for symmetric matrices, or n^2 entries for Hermitian matrices.
     n : int
         The size of the matrices.
 

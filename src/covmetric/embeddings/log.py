@@ -13,8 +13,8 @@ class Log(Embedding):
     """The principal matrix logarithm.
 
     With W = I, D is the squared log-Euclidean distance. The logarithm requires definite matrices. Unlike
-    ``pyriemann.geometry.base.logm``, which returns the same values, it raises an error for numerically singular ones;
-    both need a single eigendecomposition.
+    ``pyriemann.geometry.base.logm``, which returns the same values, it raises an error for numerically singular
+    matrices. Both need a single eigendecomposition.
 
     Parameters
     ----------

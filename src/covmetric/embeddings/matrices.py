@@ -21,7 +21,7 @@ def definite(eigenvalues: FloatArray, eps: float) -> Any:
 
     Returns
     -------
-    bool or array of bool, shape (...)
+    bool or array of bool of shape (...)
         Whether the smallest eigenvalue exceeds the rounding error of the largest.
     """
     n = eigenvalues.shape[-1]
@@ -53,11 +53,11 @@ def as_real(embedded: Matrices) -> FloatArray:
     Parameters
     ----------
     embedded : array of shape (..., n, m)
-        Complex matrices, or real ones, which are returned unchanged.
+        Complex matrices, or real matrices, which are returned unchanged.
 
     Returns
     -------
-    array of float64, shape (..., 2n, 2m) or (..., n, m)
+    array of float64 of shape (..., 2n, 2m) or (..., n, m)
         The real matrices.
     """
     if not np.iscomplexobj(embedded):
@@ -77,7 +77,7 @@ def as_complex(embedded: FloatArray) -> Matrices:
 
     Returns
     -------
-    array of complex128, shape (..., n, m)
+    array of complex128 of shape (..., n, m)
         The complex matrices.
     """
     n, m = embedded.shape[-2] // 2, embedded.shape[-1] // 2

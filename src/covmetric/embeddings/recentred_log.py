@@ -19,7 +19,7 @@ class RecentredLog(Log):
 
     This is the tangent space at the mean: with W = I, D is the squared distance in the tangent space of pyRiemann's
     `TangentSpace`. With the Riemannian mean, D does not change if every X is replaced by A X A^T. The log-Euclidean
-    mean is many times faster to compute, and classified as well wherever we compared the two.
+    mean is many times faster to compute, and gave the same accuracy wherever we compared the two.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the rows of Phi, and therefore the rows of W, stand for."""
+"""The meaning of the rows of Phi, and therefore of the rows of W."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from covmetric._utils.validation import IntArray, Matrices
 class RowDescription:
     """The part of an embedding that relates the rows of Phi to the channels or features of an example.
 
-    By default, row i of Phi belongs to channel i. An embedding whose rows are something else overrides these methods.
+    By default, row i of Phi belongs to channel i. An embedding whose rows are not channels overrides these methods.
     """
 
     #: The shape of an example.
@@ -24,7 +24,7 @@ class RowDescription:
         Parameters
         ----------
         names : sequence of str or None, default=None
-            The names. None selects x0, x1, ...
+            The names. None means x0, x1, ...
 
         Returns
         -------
@@ -50,7 +50,7 @@ class RowDescription:
         Parameters
         ----------
         names : sequence of str or None, default=None
-            The names of the channels. None selects x0, x1, ...
+            The names of the channels. None means x0, x1, ...
 
         Returns
         -------
@@ -64,8 +64,8 @@ class RowDescription:
 
         Returns
         -------
-        array of int, shape (n_rows, k)
-            The indices of the k channels of each row. Each of them gets an equal part of what the row contributes.
+        array of int of shape (n_rows, k)
+            The indices of the k channels of each row. The contribution of a row is divided equally among them.
         """
         return np.arange(self.shape_in_[0])[:, None]
 
@@ -85,7 +85,7 @@ class RowDescription:
         return vectors
 
     def patterns(self, vectors: Matrices) -> Matrices:
-        """Return the activity of the channels that directions of the rows of Phi stand for.
+        """Return the patterns over the channels that belong to directions of the rows of Phi.
 
         Parameters
         ----------

@@ -26,17 +26,17 @@ from covmetric.neighbors.votes import available_neighbors, check_n_neighbors
 class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
     """Classifier of covariance matrices, or vectors, by neighbours or class means in a learned metric.
 
-    ``make_pipeline(CovMetric(), KNeighborsClassifier(3))`` predicts the same. This class adds `kneighbors` on matrices,
-    exact searches for many examples, and `partial_fit`.
+    ``make_pipeline(CovMetric(), KNeighborsClassifier(3))`` makes the same predictions. This class adds `kneighbors` on
+    matrices, exact searches for many examples, and `partial_fit`.
 
     Parameters
     ----------
     learner : CovMetric, CovMetricCV or None, default=None
-        The estimator that learns the metric; None for ``CovMetric(random_state=random_state, n_jobs=n_jobs)``.
+        The estimator that learns the metric. None means ``CovMetric(random_state=random_state, n_jobs=n_jobs)``.
     rule : {'neighbors', 'mean'}, default='neighbors'
         The decision rule: the vote of the nearest training examples, or the nearest class mean.
     n_neighbors : int, default=3
-        The number of neighbours, for rule='neighbors'.
+        The number of neighbours. It is used if `rule` is 'neighbors'.
     algorithm : {'auto', 'brute', 'pruned', 'faiss'} or Search, default='auto'
         The search for neighbours. All searches are exact. 'auto' chooses 'pruned' for many large examples, otherwise
         'brute'. 'faiss' requires the optional dependency of that name.
@@ -101,7 +101,7 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         return metric
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
-        """Learn the metric, and keep the training examples as references.
+        """Learn the metric, and store the training examples as references.
 
         Parameters
         ----------
@@ -109,7 +109,7 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             Symmetric or Hermitian matrices, or vectors.
         y : array of shape (l,)
             The class of each example, of any type.
-        groups : array of shape (l,), or None, default=None
+        groups : array of shape (l,) or None, default=None
             The group of each example, if the learner is a `CovMetricCV`.
 
         Returns
@@ -153,7 +153,7 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         return self
 
     def _fit_rule(self, codes: IntArray, name: str | None = None) -> None:
-        """Fit the decision rule on the references; a model file may name another rule than the parameter."""
+        """Fit the decision rule on the references; a model file may name a rule that differs from the parameter."""
         self._codes = codes
         rule = get_rule(
             self.rule if name is None else name, len(self.classes_), self.n_neighbors, self.n_jobs, self.algorithm
@@ -173,8 +173,8 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             Symmetric or Hermitian matrices, or vectors.
         y : array of shape (l,)
             The class of each example.
-        classes : array of shape (n_classes,), or None, default=None
-            All the classes that any call will pass. It is used in the first call; None for the classes in its y.
+        classes : array of shape (n_classes,) or None, default=None
+            All classes that may occur in any call. Only the first call uses them. None means the classes in its y.
 
         Returns
         -------
@@ -184,7 +184,7 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If X or y is invalid, or y has a class that is not among the classes.
+            If X or y is invalid, or if y has a class that is not among the classes.
         """
         first_call = not hasattr(self, "learner_")
         array, labels, codes = check_labelled(self, X, y, reset=first_call)
@@ -256,7 +256,7 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         Returns
         -------
         array of shape (l,)
-            Entries of `classes_`; the first of the classes that tie.
+            Entries of `classes_`. If several classes tie, the first one is returned.
         """
         winners = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[winners])
@@ -275,7 +275,7 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         Returns
         -------
         array of shape (l, n_classes)
-            In the order of `classes_`; rows sum to 1.
+            The probabilities, in the order of `classes_`. Each row sums to 1.
         """
         vectors = self._vectors(X)
         check_n_neighbors(self.n_neighbors)
@@ -285,22 +285,22 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
     def kneighbors(
         self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True
     ) -> tuple[FloatArray, IntArray] | IntArray:
-        """Return the nearest training examples of each example.
+        """Return the nearest training examples for each example.
 
         Parameters
         ----------
         X : array of shape (l, n, n) or (l, d), or None, default=None
-            Matrices or vectors, as in `fit`; None for the neighbours of each training example among the others.
+            Matrices or vectors, as in `fit`. None means the training examples, which are then not their own neighbours.
         n_neighbors : int or None, default=None
-            The number of neighbours k; None for the parameter of the classifier.
+            The number of neighbours k. None means the parameter of the classifier.
         return_distance : bool, default=True
             Whether to return the distances.
 
         Returns
         -------
         distances : array of shape (l, k)
-            The distances sqrt(D), in ascending order; only if `return_distance` is True.
-        indices : array of int, shape (l, k)
+            The distances sqrt(D), in ascending order. They are returned only if `return_distance` is True.
+        indices : array of int of shape (l, k)
             The indices of the training examples, in the order in which they were passed.
 
         Raises

@@ -36,7 +36,7 @@ class CovMetric(SavedEstimator, SolvedMixin, MetricMixin):
 
     The learned distance is sqrt(D), where D(X1, X2) = <W, (Phi(X1) - Phi(X2)) (Phi(X1) - Phi(X2))^T>. W minimises its
     divergence from the prior plus a penalty on similar pairs that are too far apart and dissimilar pairs that are too
-    close; `lam` sets the balance of the two. A certificate proves how close W is to the optimum. `transform` maps the
+    close; `lam` balances the two terms. A certificate proves how close W is to the optimum. `transform` maps the
     examples to vectors whose Euclidean distance is the learned distance.
 
     Parameters
@@ -48,16 +48,16 @@ class CovMetric(SavedEstimator, SolvedMixin, MetricMixin):
         The pairs of training examples to learn from.
     budget : int or None, default=None
         The number of pairs. For 'neighbors', it is the number of neighbours of each example in its own class, and also
-        in the other classes (None: 5). For 'random', it is the number of pairs per class (None: 100).
+        in the other classes; None means 5. For 'random', it is the number of pairs per class; None means 100.
     slack : {'is', 'l2', 're'} or Slack, default='is'
         The divergence that penalises violated bounds: Itakura-Saito, squared Euclidean, or relative entropy.
     lam : float, default=1e-2
         The strength of the prior: each of the K pairs has the weight 1 / (lam K). If inf, W is the prior and nothing is
         solved.
     bounds : (float, float), {'absolute', 'quantile'} or Bounds, default='absolute'
-        The upper bound on the squared distances of similar pairs and the lower bound on those of dissimilar pairs, in
-        units of `scale`: two numbers, the paper's 0.05 and 0.95 ('absolute'), or the 5th and the 95th percentile of the
-        squared distances ('quantile').
+        The upper bound on the squared distances of similar pairs and the lower bound on the squared distances of
+        dissimilar pairs, in units of `scale`: two numbers, the paper's 0.05 and 0.95 ('absolute'), or the 5th and
+        the 95th percentile of the squared distances ('quantile').
     scale : 'median', float or None, default='median'
         The unit of the bounds, a squared distance: the median over the pairs, a number, or 1 if None.
     prior : {'identity', 'covariance'} or array of shape (n, n), default='identity'
@@ -66,14 +66,14 @@ class CovMetric(SavedEstimator, SolvedMixin, MetricMixin):
     solver : {'auto', 'newton', 'dykstra'} or Solver, default='auto'
         The solver.
     order : {'perm', 'rand', 'cyclic'}, default='perm'
-        The order of the projections, for solver='dykstra'.
+        The order of the projections. It is used if `solver` is 'dykstra'.
     reg : float, default=0.0
         The regularisation for singular matrices: the fraction of its mean eigenvalue that is added to the diagonal of
         each matrix.
     tol : float, default=1e-6
         The tolerance on the relative duality gap.
     max_iter : int or None, default=None
-        The maximum number of Newton steps or Dykstra epochs; None for the default of the solver.
+        The maximum number of Newton steps or Dykstra epochs. None means the default of the solver.
     random_state : int, RandomState, Generator or None, default=None
         The source of random pairs and random orders.
     n_jobs : int or None, default=None
@@ -125,7 +125,7 @@ class CovMetric(SavedEstimator, SolvedMixin, MetricMixin):
     >>> learner.status_.name, learner.transform(X).shape
     ('SOLVED', (60, 9))
 
-    The settings of the paper, for one Phi and one lambda:
+    The following example uses the settings of the paper, for one Phi and one lambda:
 
     >>> from covmetric import PAPER_SETTINGS
     >>> CovMetric(phi="log", lam=1e-2, random_state=0, **PAPER_SETTINGS).fit(X, y).status_.name
@@ -199,7 +199,7 @@ class CovMetric(SavedEstimator, SolvedMixin, MetricMixin):
     def _learn(
         self, array: npt.NDArray[Any], classes: npt.NDArray[Any], codes: IntArray
     ) -> tuple[FittedProblem, FloatArray]:
-        """Learn from checked examples, in which classes may be missing; return what `CovMetricClassifier` keeps."""
+        """Learn from checked examples, which may lack some classes; return the problem and the embedded examples."""
         self.n_features_in_ = int(array.shape[1])
         embedding = embedding_for(self.phi, array, self.reg)
         embedded = embedding.fit_transform(array, n_jobs=self.n_jobs)

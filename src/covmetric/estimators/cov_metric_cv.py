@@ -39,7 +39,8 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
 
     The score is the accuracy of a decision rule in the learned metric. Each combination of Phi, pairs and slack is
     solved along a path of decreasing lambda with warm starts. The prior itself (lam = inf), which is a fixed metric,
-    is a candidate for every Phi. So the cross-validated accuracy of the choice is never below that of a fixed metric.
+    is a candidate for every Phi. The cross-validated accuracy of the chosen candidate is therefore never below the
+    accuracy of a fixed metric.
 
     Parameters
     ----------
@@ -53,8 +54,8 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
     lambdas : float or list of floats, default=(1e-1, 1e-2, 1e-3, 1e-4)
         The strengths of the prior to choose from; inf is always added.
     bounds : (float, float), {'absolute', 'quantile'} or Bounds, default='absolute'
-        The upper bound on the squared distances of similar pairs and the lower bound on those of dissimilar pairs, in
-        units of `scale`, as in `CovMetric`.
+        The upper bound on the squared distances of similar pairs and the lower bound on the squared distances of
+        dissimilar pairs, in units of `scale`, as in `CovMetric`.
     scale : 'median', float or None, default='median'
         The unit of the bounds, a squared distance: the median over the pairs, a number, or 1 if None.
     prior : {'identity', 'covariance'} or array of shape (n, n), default='identity'
@@ -73,10 +74,10 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
     n_neighbors : int, default=3
         The number of neighbours, for rule='neighbors'.
     cv : int, 'loo', splitter or list of splits, default=3
-        An integer is a number of stratified folds, with fewer folds if no class has as many examples or groups. 'loo'
+        An integer is the number of stratified folds, which is reduced if no class has as many examples or groups. 'loo'
         learns one metric per candidate from all examples, and scores it by the neighbours of each example outside its
-        own group; it is faster, and overestimates small lambda. A splitter is one of scikit-learn's. A split is a tuple
-        of the training and the test indices.
+        own group. It is faster, but overestimates the accuracy for small lambda. A splitter is an object such as
+        scikit-learn's StratifiedKFold. A split is a tuple of the training and the test indices.
     search_tol : float, default=1e-3
         The tolerance on the relative duality gap during the search.
     random_state : int, RandomState, Generator or None, default=None
@@ -206,7 +207,7 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
             Symmetric or Hermitian matrices, or vectors.
         y : array of shape (l,)
             The class of each example, of any type.
-        groups : array of shape (l,), or None, default=None
+        groups : array of shape (l,) or None, default=None
             The group of each example. Examples of one group (views of one object, trials of one recording) stay
             together in the folds.
 
@@ -228,13 +229,13 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
     def _learn(
         self, array: npt.NDArray[Any], classes: npt.NDArray[Any], codes: IntArray, groups: Any = None
     ) -> tuple[FittedProblem, FloatArray]:
-        """Choose and learn from checked examples; return what `CovMetricClassifier` keeps."""
+        """Choose the parameters and learn from checked examples; return the problem and the embedded examples."""
         self.n_features_in_ = int(array.shape[1])
         get_rule(self.rule, len(classes))
         check_n_neighbors(self.n_neighbors)
         check_tolerance(self.search_tol)
         grid = self._grid(array)
-        check_entries(array)  # here, so that the messages have indices into X and not into a fold
+        check_entries(array)  # before the splits, so that messages contain indices into X and not into a fold
         seed = int(generator(self.random_state).integers(2**32))
         splits = make_splits(self.cv, array, codes, groups, seed)
         scores = search_candidates(
@@ -267,16 +268,16 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
         self.best_estimator_._set_fitted(metric, fitted)
 
     def _learner(self, tol: float, **params: Any) -> CovMetric:
-        """A CovMetric with the parameters that are not searched."""
-        shared = {name: getattr(self, name) for name in ("bounds", "scale", "prior", "solver", "order", "reg")}
-        return CovMetric(tol=tol, **shared, **params)
+        """Return a CovMetric with the parameters that are not searched."""
+        fixed = {name: getattr(self, name) for name in ("bounds", "scale", "prior", "solver", "order", "reg")}
+        return CovMetric(tol=tol, **fixed, **params)
 
     def _grid(self, X: npt.NDArray[Any]) -> list[_GridGroup]:
-        """The candidates, grouped by Phi; raises ValueError for invalid settings before anything is solved."""
+        """Return the candidates, grouped by Phi; raise ValueError for invalid settings before anything is solved."""
         lambdas = [float(lam) for lam in np.asarray(self.lambdas, dtype=float).ravel()]
         for name in ("phi", "pairs", "slack"):
             if len(_as_list(getattr(self, name))) == 0:
-                raise ValueError(f"{name} is empty: at least one is needed")
+                raise ValueError(f"{name} is empty: at least one value is needed")
         for lam in lambdas:
             check_lam(lam)
         decreasing = tuple(lam for lam in sorted(set(lambdas), reverse=True) if lam != np.inf)
@@ -302,7 +303,7 @@ def _as_list(value: Any) -> list[Any]:
 
 
 def _cv_results(params: list[dict[str, Any]], scores: FloatArray) -> dict[str, Any]:
-    """The scores in the format of scikit-learn's GridSearchCV."""
+    """Return the scores in the format of scikit-learn's GridSearchCV."""
     results: dict[str, Any] = {"params": list(params)}
     for name in ("phi", "pairs", "slack", "lam"):
         values = np.empty(len(params), dtype=object)

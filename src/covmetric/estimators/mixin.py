@@ -85,13 +85,14 @@ class MetricMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         Returns
         -------
         array of shape (l, q), or DataFrame
-            The vectors, with q the number of entries of an embedded example. A DataFrame if `set_output` asked for it.
+            The vectors, where q is the number of entries of an embedded example. It is a DataFrame if `set_output`
+            requested one.
         """
         check_is_fitted(self, "metric_")
         return self.metric_.transform(check_examples(self, X), n_jobs=self.n_jobs)
 
     def distance(self, X1: Any, X2: Any, squared: bool = False) -> Any:
-        """Return the learned distance sqrt(D) between two examples, or between the examples of two arrays, one by one.
+        """Return the learned distance sqrt(D) between two examples, or between corresponding examples of two arrays.
 
         Parameters
         ----------
@@ -118,7 +119,7 @@ class MetricMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         X1 : array of shape (l1, n, n) or (l1, d)
             Matrices or vectors.
         X2 : array of shape (l2, n, n) or (l2, d), or None, default=None
-            Matrices or vectors; None for X1.
+            Matrices or vectors. None means X1.
         squared : bool, default=False
             Whether to return D instead of sqrt(D).
 

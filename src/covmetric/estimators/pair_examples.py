@@ -16,15 +16,15 @@ def examples_of_pairs(pairs: Any, preprocessor: Any = None) -> tuple[npt.NDArray
     Parameters
     ----------
     pairs : array of shape (K, 2, n, n), (K, 2, d) or (K, 2)
-        Pairs of matrices, of vectors, or of indices if there is a preprocessor.
+        Pairs of matrices, of vectors, or of indices for the preprocessor.
     preprocessor : array of shape (l, n, n) or (l, d), callable or None, default=None
         The examples that indices refer to, or a function from an array of distinct indices to their examples.
 
     Returns
     -------
     examples : array of shape (l, n, n) or (l, d)
-        The examples; for indices, each example once.
-    index : array of int, shape (K, 2)
+        The examples. If the pairs are indices, each example occurs once.
+    index : array of int of shape (K, 2)
         The pairs.
 
     Raises
@@ -43,12 +43,12 @@ def examples_of_pairs(pairs: Any, preprocessor: Any = None) -> tuple[npt.NDArray
         return _examples_of_indices(array, preprocessor)
     if array.ndim not in (3, 4) or array.shape[1] != 2 or array.shape[0] == 0:
         raise ValueError(f"pairs must have shape (K, 2, n, n), or (K, 2, d) for vectors; got {array.shape}")
-    as_numbers("pairs", array)  # here, so that the message has the index into the pairs
+    as_numbers("pairs", array)  # before the reshape, so that a message contains the index into the pairs
     return array.reshape(-1, *array.shape[2:]), np.arange(2 * len(array)).reshape(-1, 2)
 
 
 def _examples_of_indices(indices: npt.NDArray[Any], preprocessor: Any) -> tuple[npt.NDArray[Any], IntArray]:
-    """The distinct examples of pairs of indices, and the pairs as indices into these examples."""
+    """Return the distinct examples of pairs of indices, and the pairs as indices into these examples."""
     if len(indices) == 0:
         raise ValueError("pairs is empty: at least one pair is needed")
     distinct, index = np.unique(indices, return_inverse=True)

@@ -33,7 +33,7 @@ from covmetric.metric import LearnedMetric
 class CovMetricPairs(SavedEstimator, SolvedMixin, BaseEstimator):
     """Metric learning on pairs of matrices, or vectors, that are labelled as similar (+1) or dissimilar (-1).
 
-    The interface is that of metric-learn's pair learners. For vectors, the problem is that of ITML, solved to a
+    The interface follows metric-learn's pair learners. For vectors, the problem is the problem of ITML, solved to a
     certified gap.
 
     Parameters
@@ -44,12 +44,12 @@ class CovMetricPairs(SavedEstimator, SolvedMixin, BaseEstimator):
     slack : {'is', 'l2', 're'} or Slack, default='is'
         The divergence that penalises violated bounds: Itakura-Saito, squared Euclidean, or relative entropy.
     lam : float, default=1e-2
-        The strength of the prior: each of K pairs of equal weight has the weight 1 / (lam K). If inf, W is the prior
+        The strength of the prior: if all K pairs have equal weights, each weight is 1 / (lam K). If inf, W is the prior
         and nothing is solved.
     bounds : (float, float), {'absolute', 'quantile'} or Bounds, default='absolute'
-        The upper bound on the squared distances of similar pairs and the lower bound on those of dissimilar pairs, in
-        units of `scale`: two numbers, the paper's 0.05 and 0.95 ('absolute'), or the 5th and the 95th percentile of the
-        squared distances ('quantile').
+        The upper bound on the squared distances of similar pairs and the lower bound on the squared distances of
+        dissimilar pairs, in units of `scale`: two numbers, the paper's 0.05 and 0.95 ('absolute'), or the 5th and
+        the 95th percentile of the squared distances ('quantile').
     scale : 'median', float or None, default='median'
         The unit of the bounds, a squared distance: the median over the pairs, a number, or 1 if None.
     prior : {'identity', 'covariance'} or array of shape (n, n), default='identity'
@@ -65,7 +65,7 @@ class CovMetricPairs(SavedEstimator, SolvedMixin, BaseEstimator):
     tol : float, default=1e-6
         The tolerance on the relative duality gap.
     max_iter : int or None, default=None
-        The maximum number of Newton steps or Dykstra epochs; None for the default of the solver.
+        The maximum number of Newton steps or Dykstra epochs. None means the default of the solver.
     preprocessor : array of shape (l, n, n) or (l, d), callable or None, default=None
         The examples, if pairs are given as indices of shape (K, 2). A callable is called with the distinct indices and
         returns their examples in that order.
@@ -163,11 +163,11 @@ class CovMetricPairs(SavedEstimator, SolvedMixin, BaseEstimator):
         Parameters
         ----------
         pairs : array of shape (K, 2, n, n), (K, 2, d) or (K, 2)
-            Pairs of matrices, of vectors, or of indices if there is a preprocessor.
+            Pairs of matrices, of vectors, or of indices for the preprocessor.
         y : array of shape (K,)
             +1 for similar pairs, -1 for dissimilar pairs.
-        pair_weights : array of shape (K,), or None, default=None
-            Positive weights of the pairs, of which only the ratios matter; None for equal weights.
+        pair_weights : array of shape (K,) or None, default=None
+            Positive weights of the pairs. Only their ratios matter. None means equal weights.
         calibration_params : dict or None, default=None
             Keyword arguments of `calibrate_threshold`.
 
@@ -239,7 +239,7 @@ class CovMetricPairs(SavedEstimator, SolvedMixin, BaseEstimator):
         Returns
         -------
         array of shape (l, q)
-            The vectors, with q the number of entries of an embedded example.
+            The vectors, where q is the number of entries of an embedded example.
         """
         check_is_fitted(self)
         return self.metric_.transform(X, n_jobs=self.n_jobs)
@@ -250,7 +250,7 @@ class CovMetricPairs(SavedEstimator, SolvedMixin, BaseEstimator):
         Parameters
         ----------
         pairs : array of shape (K, 2, n, n), (K, 2, d) or (K, 2)
-            Pairs of matrices, of vectors, or of indices if there is a preprocessor.
+            Pairs of matrices, of vectors, or of indices for the preprocessor.
 
         Returns
         -------
@@ -268,7 +268,7 @@ class CovMetricPairs(SavedEstimator, SolvedMixin, BaseEstimator):
         Parameters
         ----------
         pairs : array of shape (K, 2, n, n), (K, 2, d) or (K, 2)
-            Pairs of matrices, of vectors, or of indices if there is a preprocessor.
+            Pairs of matrices, of vectors, or of indices for the preprocessor.
 
         Returns
         -------
@@ -283,7 +283,7 @@ class CovMetricPairs(SavedEstimator, SolvedMixin, BaseEstimator):
         Parameters
         ----------
         pairs : array of shape (K, 2, n, n), (K, 2, d) or (K, 2)
-            Pairs of matrices, of vectors, or of indices if there is a preprocessor.
+            Pairs of matrices, of vectors, or of indices for the preprocessor.
 
         Returns
         -------
@@ -298,11 +298,11 @@ class CovMetricPairs(SavedEstimator, SolvedMixin, BaseEstimator):
         Parameters
         ----------
         pairs : array of shape (K, 2, n, n), (K, 2, d) or (K, 2)
-            Pairs of matrices, of vectors, or of indices if there is a preprocessor.
+            Pairs of matrices, of vectors, or of indices for the preprocessor.
 
         Returns
         -------
-        array of int, shape (K,)
+        array of int of shape (K,)
             +1 if the distance is at most `threshold_`, otherwise -1.
 
         Raises
@@ -321,7 +321,7 @@ class CovMetricPairs(SavedEstimator, SolvedMixin, BaseEstimator):
         Parameters
         ----------
         pairs : array of shape (K, 2, n, n), (K, 2, d) or (K, 2)
-            Pairs of matrices, of vectors, or of indices if there is a preprocessor.
+            Pairs of matrices, of vectors, or of indices for the preprocessor.
         y : array of shape (K,)
             +1 for similar pairs, -1 for dissimilar pairs.
 
@@ -370,16 +370,16 @@ class CovMetricPairs(SavedEstimator, SolvedMixin, BaseEstimator):
         Parameters
         ----------
         pairs_valid : array of shape (K, 2, n, n), (K, 2, d) or (K, 2)
-            Pairs of matrices, of vectors, or of indices if there is a preprocessor.
+            Pairs of matrices, of vectors, or of indices for the preprocessor.
         y_valid : array of shape (K,)
             +1 for similar pairs, -1 for dissimilar pairs.
         strategy : {'accuracy', 'f_beta', 'max_tpr', 'max_tnr'}, default='accuracy'
             What the threshold maximises: the accuracy, the F-beta score, the true positive rate with a true negative
             rate of at least `min_rate`, or the true negative rate with a true positive rate of at least `min_rate`.
         min_rate : float or None, default=None
-            The minimal rate, from 0 to 1, for 'max_tpr' and 'max_tnr'.
+            The minimum rate, from 0 to 1. It is required by 'max_tpr' and 'max_tnr'.
         beta : float, default=1.0
-            The weight of recall against precision, for 'f_beta'.
+            The weight of recall relative to precision. It is used by 'f_beta'.
 
         Returns
         -------

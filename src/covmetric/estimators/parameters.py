@@ -1,4 +1,4 @@
-"""From the parameters of an estimator to the settings of a learner."""
+"""The conversion of the parameters of an estimator into the settings of a learner."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def settings_from_parameters(
     estimator : CovMetric or CovMetricPairs
         An estimator with the parameters `bounds`, `scale`, `slack`, `prior`, `solver`, `order`, `tol` and `max_iter`.
     selection : PairSelection or None
-        The selection of the pairs to learn from; None if the pairs are given.
+        The selection of the pairs to learn from, or None if the pairs are given.
     callback : callable or None, default=None
         Called with a `SolverState` after each certificate.
 

@@ -52,14 +52,14 @@ class SavedEstimator(Savable):
         Returns
         -------
         dict
-            From names to values.
+            The values by name.
         """
         parameters = for_any_machine({name: getattr(self, name) for name in constructor_defaults(type(self))})
         return {**parameters, **(self._fitted_parts() if self.is_fitted() else {})}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
-        """Return the estimator with this state, which may come from a hostile file.
+        """Create an estimator from its state, which may come from a hostile file.
 
         Parameters
         ----------
@@ -89,10 +89,11 @@ class SavedEstimator(Savable):
         """Check the fitted attributes, and set them."""
         names, output = state.pop("feature_names_in_", None), state.pop("_sklearn_output_config", None)
         if set(state) != set(self._parts):
-            raise ValueError(f"{type(self).__name__} lacks, or does not have, {sorted(set(state) ^ set(self._parts))}")
+            mismatch = sorted(set(state) ^ set(self._parts))
+            raise ValueError(f"the attributes {mismatch} of {type(self).__name__} are missing or unexpected")
         for name, value in state.items():
             if name in _CHECKS and not _CHECKS[name](value):
-                raise ValueError(f"{name} of {type(self).__name__} does not make sense")
+                raise ValueError(f"{name} of {type(self).__name__} is invalid")
             setattr(self, name, value)
         if names is not None:
             if not (isinstance(names, np.ndarray) and names.shape == (self.n_features_in_,)):

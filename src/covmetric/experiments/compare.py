@@ -1,4 +1,4 @@
-"""Cross-validated comparison of fixed and learned metrics, peers and pyRiemann on the user's own data."""
+"""Cross-validated comparison of fixed and learned metrics, peers and pyRiemann on the user's data."""
 
 from __future__ import annotations
 
@@ -59,15 +59,15 @@ def compare(
     y : array of shape (l,)
         The class of each matrix.
     groups : array of shape (l,) or None, default=None
-        The examples of a group stay on the same side of every split, also of the inner ones.
+        The group of each matrix. The examples of a group stay on the same side of every split, including inner splits.
     methods : list of str or None, default=None
-        Names of `available_methods`. None means all of them.
+        Names from `available_methods`. None means all methods.
     folds : int, default=5
-        The number of folds. There are fewer if no class has as many examples or groups.
+        The number of folds, which is reduced if no class has as many examples or groups.
     repeats : int, default=1
-        How often to draw new folds.
+        The number of times that new folds are drawn.
     reg : float, default=1e-6
-        This fraction of the mean eigenvalue of a matrix is added to its diagonal, for all methods.
+        The fraction of its mean eigenvalue that is added to the diagonal of each matrix, for all methods.
     seed : int, default=0
         The seed of the folds and of the methods.
     n_jobs : int or None, default=None
@@ -78,7 +78,8 @@ def compare(
     Returns
     -------
     ComparisonTable
-        If a method fails on a fold, the fold holds the reason. After Ctrl-C, the table holds the completed folds.
+        The results. If a method fails on a fold, the fold holds the reason. After Ctrl-C, the table holds the completed
+        folds.
 
     Raises
     ------
@@ -104,7 +105,7 @@ def compare(
     tasks = [
         (name, repeat, fold, split)
         for repeat, folds_of_repeat in enumerate(splits)
-        for fold, split in enumerate(folds_of_repeat)  # fold by fold: after Ctrl-C, the methods have common folds
+        for fold, split in enumerate(folds_of_repeat)  # fold by fold: all methods have the same folds after Ctrl-C
         for name in names
     ]
     work = (delayed(run_fold)(*task, matrices, codes, groups, reg, seed) for task in tasks)
@@ -193,7 +194,7 @@ def run_fold(
             fitted = time.perf_counter()
             accuracy = float(np.mean(classifier.predict(data[test]) == codes[test]))
             ended = time.perf_counter()
-        except Exception as error:  # third-party code may raise anything; the other methods continue
+        except Exception as error:  # third-party code may raise any error; the other methods continue
             return FoldResult(repeat, fold, failure=_reason(error))
     if _was_interrupted(caught):
         raise KeyboardInterrupt
@@ -201,7 +202,7 @@ def run_fold(
 
 
 def _was_interrupted(caught: list[warnings.WarningMessage]) -> bool:
-    """Return whether Ctrl-C ended the fit early: the learners then keep the best model so far, an unfair result."""
+    """Return whether Ctrl-C ended the fit early; the model is then incomplete, and its accuracy would be unfair."""
     messages = [str(one.message) for one in caught]
     return any(text.startswith(Status.INTERRUPTED.name) or "search was cut short" in text for text in messages)
 
@@ -212,16 +213,16 @@ def _choice(classifier: Any) -> tuple[str, int]:
     if not hasattr(search, "best_params_"):
         return "", 0
     settings = {name.split("__")[-1]: value for name, value in search.best_params_.items()}
-    words = [
+    settings = [
         f"{name}={value:.3g}" if isinstance(value, float) else f"{name}={value}"
         for name, value in sorted(settings.items(), key=lambda setting: isinstance(setting[1], float))
         if name not in ("pairs", "slack")  # CovMetricCV has a single candidate for these by default
     ]
-    return " ".join(words), len(search.cv_results_["params"])
+    return " ".join(settings), len(search.cv_results_["params"])
 
 
 def _reason(error: Exception) -> str:
-    """Return the error in one line: if all candidates of a GridSearchCV fail, the last error of its long message."""
+    """Return the error in one line; if all candidates of a GridSearchCV fail, the last error of its long message."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     errors = [line for line in lines if line.partition(": ")[0].endswith("Error")]
     return (errors[-1] if len(lines) > 1 and errors else lines[0]) if lines else type(error).__name__

@@ -65,7 +65,7 @@ class Point:
 class ConvergenceSummary:
     """Medians over the seeds at the first epoch whose certified gap meets the tolerance.
 
-    A run that does not meet the tolerance counts with all its epochs.
+    A run that does not meet the tolerance counts with all of its epochs.
 
     Attributes
     ----------
@@ -194,12 +194,12 @@ def convergence(
         The number of problems per setting. The seed also drives the random orders.
     K : int, default=50
         The number of half-spaces, which is also the number of projections in an epoch.
-    slack : {"is", "l2", "re"}, default="is"
+    slack : {'is', 'l2', 're'}, default='is'
         The slack divergence.
     tol : float, default=1e-6
         The relative gap at which a run ends.
     max_epochs : int, default=2000
-        The largest number of epochs of a run.
+        The maximum number of epochs of a run.
     progress : bool, default=False
         Whether to show a progress bar.
 

@@ -1,4 +1,4 @@
-"""The result of a comparison: methods by folds."""
+"""The result of a comparison: each method on each fold."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class FoldResult:
     repeat, fold : int
         The numbers of the repeat and of the fold.
     accuracy, fit_seconds, predict_seconds : float or None
-        None if the method failed. `fit_seconds` includes the time for tuning.
+        The accuracy and the times, or None if the method failed. `fit_seconds` includes the time for tuning.
     chosen : str
         The settings that were chosen on the training part, or "" if the method has nothing to tune.
     candidates : int
@@ -62,7 +62,7 @@ class MethodRow:
 
     @property
     def failure(self) -> str:
-        """The reason of the first failure, or "" if there is none."""
+        """The reason of the first failure, or "" if no fold failed."""
         return next((fold.failure for fold in self.folds if fold.failure), "")
 
     @property
@@ -72,7 +72,7 @@ class MethodRow:
 
     @property
     def accuracy(self) -> float | None:
-        """The mean over the folds, or None if a fold failed, since the others are not a fair comparison."""
+        """The mean over the folds, or None if a fold failed, because the other folds are not a fair comparison."""
         return None if self.failure else mean_and_standard_error(list(self.accuracies.values())).mean
 
     @property
@@ -82,7 +82,7 @@ class MethodRow:
 
     @property
     def chosen(self) -> dict[str, int]:
-        """The chosen settings and how often each was chosen, the most frequent first."""
+        """The chosen settings and how often each was chosen, in descending order of frequency."""
         return dict(Counter(one.chosen for one in self.folds if one.chosen).most_common())
 
     @property
@@ -95,13 +95,13 @@ class MethodRow:
 
         Parameters
         ----------
-        what : {"fit", "predict"}
+        what : {'fit', 'predict'}
             The step.
 
         Returns
         -------
         float or None
-            None if all folds failed.
+            The time in seconds, or None if all folds failed.
         """
         measured = [value for one in self.folds if (value := getattr(one, f"{what}_seconds")) is not None]
         return float(np.median(measured)) if measured else None
@@ -128,7 +128,7 @@ class MethodSummary:
     candidates : int
         The number of settings that were tried.
     failure : str
-        The reason of the first failure, or "" if there is none.
+        The reason of the first failure, or "" if no fold failed.
     """
 
     kind: str
@@ -193,15 +193,16 @@ class ComparisonTable:
         Returns
         -------
         difference : float or None
-            None for the best fixed metric itself, for a method that failed, and if the two have no fold in common.
+            The mean difference. None for the best fixed metric itself, for a method that failed, and if the two methods
+            have no fold in common.
         standard_error : float or None
-            None if there are fewer than two folds, too.
+            The standard error of the difference. Also None if there are fewer than two folds.
         """
         best = self.best_fixed
         if best is None or row is best or row.failure:
             return None, None
-        own, reference = row.accuracies, best.accuracies
-        differences = [own[key] - reference[key] for key in own if key in reference]
+        accuracies, reference = row.accuracies, best.accuracies
+        differences = [accuracies[key] - reference[key] for key in accuracies if key in reference]
         if not differences:
             return None, None
         estimate = mean_and_standard_error(differences)
@@ -225,7 +226,7 @@ class ComparisonTable:
                 fit_seconds=row.seconds("fit"),
                 predict_seconds=row.seconds("predict"),
                 folds=len(row.folds),
-                chosen=", ".join(f"{words} ({times})" for words, times in row.chosen.items()),
+                chosen=", ".join(f"{settings} ({count})" for settings, count in row.chosen.items()),
                 candidates=row.candidates,
                 failure=row.failure,
             )
@@ -238,14 +239,14 @@ class ComparisonTable:
         Returns
         -------
         dict
-            What `from_dict` reads.
+            The argument of `from_dict`.
         """
         best = self.best_fixed
         return {**asdict(self), "best_fixed": best and best.method, "summary": [asdict(row) for row in self.summary()]}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """Return the table that `as_dict` describes.
+        """Create a table from the result of `as_dict`.
 
         Parameters
         ----------

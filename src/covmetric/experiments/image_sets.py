@@ -121,14 +121,14 @@ def image_sets(
         The folder of the images, as in `load_eth80`.
     lambdas : sequence of float, default=(1e-1, 1e-2, 1e-3, 1e-4, 1e-5)
         The values of lambda. W = I is always the first row of a path.
-    phis : sequence of str, default=("log",)
+    phis : sequence of str, default=('log',)
         The embeddings.
     repeats : int, default=10
         The number of splits.
     tol : float, default=1e-4
         The relative gap to which each problem is solved.
     n_jobs : int or None, default=None
-        The number of processes that share the repeats.
+        The number of processes over which the repeats are distributed.
     progress : bool, default=False
         Whether to show a progress bar.
 

@@ -29,7 +29,7 @@ N_NEIGHBORS = 3
 #: pyRiemann's settings: for each metric as many C as CovMetricCV has candidates (4 Phi with 4 lambda and W = I).
 METRICS = ["riemann", "logeuclid"]
 CS = np.logspace(-3, 5, 20).tolist()
-#: With these, `covmetric-logreg` has as many candidates as pyRiemann's tangent space.
+#: These give `covmetric-logreg` as many candidates as pyRiemann's tangent space.
 LAMBDAS = [np.inf, 1e-2]
 NEIGHBORS = [1, 3, 5, 7, 9]
 
@@ -43,7 +43,7 @@ class Training:
     reg : float
         The regularisation, as in `compare`.
     seed : int
-        The seed of everything random.
+        The seed of all random numbers.
     inner_folds : function
         Returns the folds of the training part on which settings are tuned, as pairs of index arrays.
     folder : str
@@ -58,7 +58,7 @@ class Training:
 
 @dataclass(frozen=True)
 class Method:
-    """A way to classify matrices.
+    """A classification method for matrices.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ def available_methods() -> dict[str, Method]:
         **{
             f"distance:{name}": Method(FIXED, _distance(name), slow=True)
             for name, distance in FIXED_DISTANCES.items()
-            if distance.phi not in PHIS  # else it is the method with W = I and this Phi
+            if distance.phi not in PHIS  # otherwise it equals the method with W = I and this Phi
         },
         **{name: Method(PYRIEMANN, make, False, slow=name == "riemann-knn") for name, make in tuned.items()},
         **{f"peer:{name}": _peer(peer) for name, peer in PEERS.items()},
@@ -116,7 +116,7 @@ class CachedNeighbors(KNearestNeighbor):
     ----------
     n_neighbors : int, default=3
         The number of neighbours.
-    metric : str, default="riemann"
+    metric : str, default='riemann'
         pyRiemann's metric.
     n_jobs : int, default=1
         The number of jobs.

@@ -1,4 +1,4 @@
-"""LEML on the paper's problems: where an update that assumes rank one leads, beside the certified optimum."""
+"""LEML on the paper's problems: how far an update that assumes rank one stays from the certified optimum."""
 
 from __future__ import annotations
 

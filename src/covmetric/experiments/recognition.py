@@ -22,7 +22,7 @@ from covmetric.learning.splits import Split
 PHIS = ("id", "log", "sqrt", "chol")
 SLACKS = ("is", "l2", "re")
 LAMBDAS = (1e-1, 1e-2, 1e-3, 1e-4)
-#: The paper's pairs and bounds; the same with quantiles as bounds; the same with uniform instead of balanced pairs.
+#: The paper's pairs and bounds; the same pairs with quantiles as bounds; uniform pairs with the paper's bounds.
 VARIANTS: dict[str, dict[str, Any]] = {
     "paper": {"pairs": RandomPairs(100, balance=0.5), "bounds": (0.05, 0.95)},
     "quantile bounds": {"pairs": RandomPairs(100, balance=0.5), "bounds": QuantileBounds(0.05, 0.95)},
@@ -187,11 +187,11 @@ def recognition(
         The folder of the images, as in `load_brodatz` and `load_eth80`.
     seeds : int, default=5
         The number of splits.
-    phis : sequence of str, default=("id", "log", "sqrt", "chol")
+    phis : sequence of str, default=('id', 'log', 'sqrt', 'chol')
         The embeddings.
-    slacks : sequence of str, default=("is", "l2", "re")
+    slacks : sequence of str, default=('is', 'l2', 're')
         The slack divergences.
-    variants : sequence of str, default=("paper",)
+    variants : sequence of str, default=('paper',)
         Keys of `VARIANTS`.
     n_jobs : int or None, default=None
         The number of processes that read images and choose lambda.

@@ -42,7 +42,7 @@ def check_examples(estimator: BaseEstimator, X: Any, *, reset: bool = False) -> 
     Raises
     ------
     ValueError
-        If X has another shape, or does not match the examples that the estimator was fitted on.
+        If X has the wrong shape, or does not match the examples that the estimator was fitted on.
     """
     X, hermitian = _split_complex(X)
     array = validate_data(estimator, X, reset=reset, **_VALIDATION)
@@ -72,7 +72,7 @@ def check_labelled(
         The examples.
     classes : array of shape (n_classes,)
         The distinct labels, sorted.
-    codes : array of int, shape (l,)
+    codes : array of int of shape (l,)
         The index into `classes` of each label.
 
     Raises
@@ -88,7 +88,7 @@ def check_labelled(
 
 
 def _split_complex(X: Any) -> tuple[Any, npt.NDArray[Any] | None]:
-    """The array for scikit-learn to check, which refuses complex numbers, and the complex matrices themselves."""
+    """Return a real array for scikit-learn, which refuses complex numbers, and the complex matrices, if any."""
     if isinstance(X, np.ndarray | list | tuple):
         try:
             array = np.asarray(X)
@@ -126,12 +126,12 @@ def embedding_for(phi: Any, X: npt.NDArray[Any], reg: float) -> Embedding:
     Returns
     -------
     Embedding
-        Not fitted yet.
+        The embedding, which is not fitted yet.
 
     Raises
     ------
     ValueError
-        If the name is unknown, or the embedding does not take such examples.
+        If the name is unknown, if the embedding does not accept examples of this shape, or if `reg` cannot be set.
     """
     vectors = X.ndim == 2
     if isinstance(phi, Embedding) and reg:

@@ -1,4 +1,4 @@
-"""Fits of the learning problem on embedded, labelled examples, which all estimators share."""
+"""Fits of the learning problem to embedded, labelled examples. All estimators use these functions."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ class FittedProblem:
     The solver works with R Phi(X) / sqrt(scale), where R R is the prior. `metric` transforms its W back to the
     coordinates of Phi(X).
 
-    Parameters
+    Attributes
     ----------
     settings : LearningSettings
         How the constraints are made, and how the problem is solved.
     examples : array of shape (l, n, m)
         The embedded examples in the coordinates of the prior, R Phi(X).
-    codes : array of int, shape (l,)
+    codes : array of int of shape (l,)
         The classes of the examples, 0..n_classes-1.
-    root : array of shape (n, n), or None
-        The symmetric square root R of the prior; None for the identity.
+    root : array of shape (n, n) or None
+        The symmetric square root R of the prior. None means the identity.
     lam : float, default=inf
         The strength of the prior, lambda; inf if nothing has been learned.
     constraints : Constraints or None, default=None
@@ -39,8 +39,8 @@ class FittedProblem:
     result : SolveResult or None, default=None
         The solution; None if lambda is inf.
     copies : int, default=1
-        The `copies_` of the embedding: how often W holds each of its numbers. The weights are multiplied by it, because
-        the divergence from the prior counts each number as often.
+        The `copies_` of the embedding: how often W contains each of its numbers. The weights are multiplied by it,
+        because the divergence from the prior counts each number `copies` times.
     """
 
     settings: LearningSettings
@@ -56,7 +56,7 @@ class FittedProblem:
     def at_prior(
         cls, settings: LearningSettings, embedded: FloatArray, codes: IntArray, copies: int = 1
     ) -> FittedProblem:
-        """Return the problem before anything is learned: W is the prior.
+        """Return the problem before learning, when W is the prior.
 
         Parameters
         ----------
@@ -64,7 +64,7 @@ class FittedProblem:
             How the constraints are made, and how the problem is solved.
         embedded : array of shape (l, n, m)
             The embedded examples.
-        codes : array of int, shape (l,)
+        codes : array of int of shape (l,)
             The classes of the examples, 0..n_classes-1.
         copies : int, default=1
             The `copies_` of the embedding.
@@ -72,7 +72,7 @@ class FittedProblem:
         Returns
         -------
         FittedProblem
-            Without constraints and without a result.
+            A problem without constraints and without a result.
         """
         root = prior_root(settings.prior, embedded, copies)
         examples = embedded if root is None else np.asarray(root @ embedded)
@@ -89,12 +89,12 @@ class FittedProblem:
         return 1.0 if self.constraints is None else self.constraints.scale
 
     def metric(self) -> FloatArray:
-        """Return the learned matrix in the coordinates of Phi(X), without a prior and a scale.
+        """Return the learned matrix in the coordinates of Phi(X), with the prior and the scale applied.
 
         Returns
         -------
         array of shape (n, n)
-            W, symmetric.
+            The symmetric matrix W.
         """
         n = self.examples.shape[1]
         W = np.eye(n) if self.result is None else self.result.W / self.scale
@@ -129,7 +129,7 @@ class FittedProblem:
 
 
 def fit_path(start: FittedProblem, lambdas: Sequence[float], rng: np.random.Generator) -> list[FittedProblem]:
-    """Solve a problem at each lambda, from the largest to the smallest, each from the solution before.
+    """Solve a problem at each lambda, from the largest to the smallest, each from the previous solution.
 
     If `settings.selection.rounds` is larger than 1, the pairs of each lambda are then chosen again under its metric.
 
@@ -138,19 +138,19 @@ def fit_path(start: FittedProblem, lambdas: Sequence[float], rng: np.random.Gene
     start : FittedProblem
         The problem at its prior.
     lambdas : sequence of floats
-        Positive numbers; inf stands for the prior.
+        Positive numbers. inf means the prior.
     rng : Generator
         The source of random pairs and random orders.
 
     Returns
     -------
     list of FittedProblem
-        In the order of `lambdas`. After Ctrl-C, only the problems that were reached.
+        The problems in the order of `lambdas`. After Ctrl-C, the list contains only the problems that were reached.
 
     Raises
     ------
     ValueError
-        If a lambda is not positive, or there are no pairs to learn from.
+        If a lambda is not positive, or if there are no pairs to learn from.
     """
     for lam in lambdas:
         check_lam(lam)
@@ -188,7 +188,7 @@ def fit_constraints(
     Parameters
     ----------
     start : FittedProblem
-        The problem at its prior, or with another solution.
+        The problem, with or without a solution.
     constraints : Constraints
         The pairs, bounds and weights.
     lam : float

@@ -17,7 +17,7 @@ def extend(fitted: FittedProblem, embedded: FloatArray, codes: IntArray, random_
     """Add examples to a solved problem, and solve it again from the old multipliers.
 
     The embedding, the prior, the scale and the bounds do not change. Pairs with a new example are added, and all pairs
-    get the same weight. If `settings.selection.rounds` is larger than 1, the new pairs are chosen under the learned
+    have the same weight. If `settings.selection.rounds` is larger than 1, the new pairs are chosen under the learned
     metric.
 
     Parameters
@@ -26,7 +26,7 @@ def extend(fitted: FittedProblem, embedded: FloatArray, codes: IntArray, random_
         The problem on the old examples.
     embedded : array of shape (l, n, m)
         The new examples, embedded.
-    codes : array of int, shape (l,)
+    codes : array of int of shape (l,)
         The classes of the new examples.
     random_state : int, RandomState, Generator or None
         The source of random pairs and random orders.

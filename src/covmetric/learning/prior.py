@@ -21,7 +21,7 @@ def prior_root(prior: Any, embedded: FloatArray, copies: int) -> FloatArray | No
     ----------
     prior : {'identity', 'covariance'} or array of shape (n, n)
         The identity, the inverse covariance of the embedded examples, or a positive definite matrix. Directions in
-        which the examples do not vary get the largest eigenvalue that the inverse covariance has in the others.
+        which the examples do not vary have the largest eigenvalue of the inverse covariance in the other directions.
     embedded : array of shape (l, n, m)
         The embedded examples.
     copies : int
@@ -30,8 +30,8 @@ def prior_root(prior: Any, embedded: FloatArray, copies: int) -> FloatArray | No
 
     Returns
     -------
-    array of shape (n, n), or None
-        The symmetric matrix R with R R = prior; None for the identity.
+    array of shape (n, n) or None
+        The symmetric matrix R with R R = prior, or None for the identity.
 
     Raises
     ------
@@ -58,11 +58,11 @@ def prior_root(prior: Any, embedded: FloatArray, copies: int) -> FloatArray | No
 
 
 def _identity(embedded: FloatArray) -> None:
-    """The identity needs no root."""
+    """Return None, because the identity needs no root."""
 
 
 def _inverse_covariance(embedded: FloatArray) -> Spectrum:
-    """The spectrum of the inverse covariance of the columns of the embedded examples."""
+    """Return the spectrum of the inverse covariance of the columns of the embedded examples."""
     n = embedded.shape[1]
     centred = np.moveaxis(embedded - embedded.mean(axis=0), 1, 2).reshape(-1, n)
     eigenvalues, vectors = np.linalg.eigh(centred.T @ centred / len(centred))
@@ -74,7 +74,7 @@ def _inverse_covariance(embedded: FloatArray) -> Spectrum:
 
 
 def _matrix_spectrum(prior: Any, n: int, copies: int) -> Spectrum:
-    """The spectrum of a matrix, after checking it."""
+    """Check a matrix and return its spectrum."""
     matrix = as_numbers("prior", prior) if copies == 2 else as_floats("prior", prior)
     if copies == 2 and matrix.shape == (n // 2, n // 2):
         # `as_real` divides by sqrt(2), which keeps the norm of Phi. W is not divided.
@@ -87,7 +87,7 @@ def _matrix_spectrum(prior: Any, n: int, copies: int) -> Spectrum:
     return eigenvalues, vectors
 
 
-#: From the embedded examples, shape (l, n, m), to the spectrum of the prior; None stands for the identity.
+#: Functions from the embedded examples, shape (l, n, m), to the spectrum of the prior. None means the identity.
 PRIORS: dict[str, Callable[[FloatArray], Spectrum | None]] = {
     "identity": _identity,
     "covariance": _inverse_covariance,

@@ -19,7 +19,7 @@ def restore_fitted(
     metric: LearnedMetric, result: SolveResult | None, scale: float, embedded: FloatArray, codes: IntArray,
     settings: Any, root: Any, lam: Any, constraints: Any,
 ) -> FittedProblem:  # fmt: skip
-    """Return the fitted problem of a classifier after checking it against the examples.
+    """Check the fitted problem of a classifier against its examples, and return it.
 
     Parameters
     ----------
@@ -31,11 +31,11 @@ def restore_fitted(
         The squared distance by which the solver's squared distances were divided.
     embedded : array of shape (l, n, m)
         The embedded reference examples.
-    codes : array of int, shape (l,)
+    codes : array of int of shape (l,)
         Their classes.
     settings : LearningSettings
         The settings of the learner.
-    root : array of shape (n, n), or None
+    root : array of shape (n, n) or None
         The symmetric square root of the prior.
     lam : float
         The strength of the prior, lambda.
@@ -72,7 +72,7 @@ def restore_fitted(
     if constraints is not None:
         _check_pairs(constraints, codes, scale)
         _check_certificate(fitted)
-    # The same computation gives the same bits on one machine; the tolerance allows for another BLAS.
+    # On one machine, the same computation gives the same bits. The tolerance allows for a different BLAS.
     if not np.abs(fitted.metric() - metric.W).max() <= 1e-10 * np.abs(metric.W).max():
         raise ValueError("its metric does not belong to its result")
     return fitted
@@ -113,11 +113,13 @@ def _check_certificate(fitted: FittedProblem) -> None:
     claimed, tol = fitted.result.certificate, fitted.settings.tol
     problem = fitted.problem(fitted.constraints, fitted.lam)
     recomputed = problem.certify(fitted.result.W, fitted.result.multipliers, tol)
-    # The certificate may have been computed with another BLAS, hence with other rounding errors.
+    # The certificate may have been computed with a different BLAS and therefore with different rounding errors.
     allowed = 1e-8 * max(1.0, abs(recomputed.primal)) + recomputed.rounding
     for name in ("gap", "primal", "dual", "rounding"):
         actual, stated = getattr(recomputed, name), getattr(claimed, name)
         if not abs(actual - stated) <= allowed:
-            raise ValueError(f"its {name} is {actual:.3g}, and it claims {stated:.3g}")
+            raise ValueError(f"its {name} is {actual:.3g}, but it claims {stated:.3g}")
     if claimed.tol != tol:
-        raise ValueError(f"its settings have the tolerance {tol:.3g}, and its certificate {claimed.tol:.3g}")
+        raise ValueError(
+            f"its settings have the tolerance {tol:.3g}, but its certificate has the tolerance {claimed.tol:.3g}"
+        )

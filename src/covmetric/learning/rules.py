@@ -63,7 +63,7 @@ class Rule(ABC):
         ----------
         vectors : array of shape (l, q)
             The training vectors.
-        codes : array of int, shape (l,)
+        codes : array of int of shape (l,)
             Their classes, 0..n_classes-1.
 
         Returns
@@ -84,7 +84,7 @@ class Rule(ABC):
         Returns
         -------
         array of shape (l, n_classes)
-            Rows sum to 1. Classes without a training vector have the probability 0.
+            The probabilities. Each row sums to 1. Classes without a training vector have the probability 0.
         """
 
     def predict(self, vectors: FloatArray) -> IntArray:
@@ -97,8 +97,8 @@ class Rule(ABC):
 
         Returns
         -------
-        array of int, shape (l,)
-            Classes 0..n_classes-1; the first of those that tie.
+        array of int of shape (l,)
+            Classes 0..n_classes-1. If several classes tie, the first one is returned.
         """
         return np.asarray(self.probabilities(vectors).argmax(axis=1), dtype=np.int64)
 
@@ -111,7 +111,7 @@ class NeighborsRule(Rule):
     n_classes : int
         The number of classes.
     n_neighbors : int, default=3
-        The number of neighbours; all training vectors vote if there are fewer.
+        The number of neighbours. If there are fewer training vectors, all of them vote.
     n_jobs : int or None, default=None
         The number of threads that search for neighbours.
     algorithm : {'auto', 'brute', 'pruned', 'faiss'} or Search, default='auto'
@@ -134,20 +134,20 @@ class NeighborsRule(Rule):
         return self
 
     def nearest(self, vectors: FloatArray | None, k: int) -> tuple[FloatArray, IntArray]:
-        """Return the k nearest training vectors of each vector.
+        """Return the k nearest training vectors for each vector.
 
         Parameters
         ----------
-        vectors : array of shape (l, q), or None
-            The vectors; None for the neighbours of each training vector among the others.
+        vectors : array of shape (l, q) or None
+            The vectors. None means the training vectors, which are then not their own neighbours.
         k : int
             The number of neighbours.
 
         Returns
         -------
         distances : array of shape (l, k)
-            In ascending order.
-        indices : array of int, shape (l, k)
+            The distances, in ascending order.
+        indices : array of int of shape (l, k)
             The indices of the training vectors.
         """
         return self._search.nearest(vectors, k)
@@ -246,5 +246,5 @@ def get_rule(
     """
     if not (isinstance(rule, str) and rule in RULES):
         raise ValueError(f"rule must be one of {', '.join(map(repr, RULES))}, got {rule!r}")
-    get_search(algorithm)  # refuses unknown names even if the rule does not search
+    get_search(algorithm)  # raises ValueError for unknown names, even if the rule does not search
     return RULES[rule](n_classes, n_neighbors, n_jobs, algorithm)

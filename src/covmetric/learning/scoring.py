@@ -32,12 +32,12 @@ INTERRUPTED = "Ctrl-C"
 class CandidatePath:
     """Candidates that differ only in lambda, and are solved along one path of warm starts.
 
-    Parameters
+    Attributes
     ----------
     settings : LearningSettings
-        The settings that all candidates share.
+        The settings, which are the same for all candidates.
     lambdas : tuple of floats
-        The lambda of each candidate; inf stands for the prior.
+        The lambda of each candidate. inf means the prior.
     """
 
     settings: LearningSettings
@@ -48,7 +48,7 @@ class CandidatePath:
 class PhiCandidates:
     """All candidates with the same Phi.
 
-    Parameters
+    Attributes
     ----------
     phi : str or Embedding
         The embedding.
@@ -72,7 +72,7 @@ class PhiCandidates:
 class Scoring:
     """The classifier whose accuracy is the score.
 
-    Parameters
+    Attributes
     ----------
     rule : {'neighbors', 'mean'}
         The decision rule.
@@ -88,7 +88,7 @@ class Scoring:
 class EmbeddedExamples:
     """A fitted embedding and all the embedded examples.
 
-    Parameters
+    Attributes
     ----------
     embedding : Embedding
         The fitted embedding.
@@ -141,7 +141,7 @@ def threads_for(X: npt.NDArray[Any]) -> int | None:
     Returns
     -------
     int or None
-        None for no limit.
+        The number of threads, or None for no limit.
     """
     return 1 if X.shape[1] < ONE_THREAD_BELOW else None
 
@@ -163,7 +163,7 @@ def score_candidates(
         The candidates.
     X : array of shape (l, n, n) or (l, d)
         The examples.
-    codes : array of int, shape (l,)
+    codes : array of int of shape (l,)
         Their classes, 0..n_classes-1.
     split : Split
         The training and test parts.
@@ -172,20 +172,20 @@ def score_candidates(
     rng : Generator
         The source of random pairs and random orders.
     shared : EmbeddedExamples or None, default=None
-        The embedded examples, if all folds share them.
+        The embedded examples, if the folds use the same embedding.
 
     Returns
     -------
     scores : array of shape (n_candidates,)
-        NaN for candidates that were not scored because of an error or Ctrl-C.
+        The accuracies. NaN marks candidates that were not scored because of an error or Ctrl-C.
     reason : str
-        Why scores are missing: the message of the error, or `INTERRUPTED`; empty if none are missing.
+        Why scores are missing: the message of the error, or `INTERRUPTED`. It is empty if all scores are present.
     """
     scores = np.full(len(candidates.lambdas), np.nan)
     try:
         with warnings.catch_warnings(), limited_threads(threads_for(X)):
             warnings.simplefilter("ignore", UserWarning)
-            warnings.simplefilter("ignore", ConvergenceWarning)  # a score needs no proof; the final solve warns
+            warnings.simplefilter("ignore", ConvergenceWarning)  # scores need no proof, and the final solve warns
             embedding, train, test = _embed_parts(candidates, X, split, shared)
             n_scored = 0
             for path in candidates.paths:
@@ -203,7 +203,7 @@ def score_candidates(
 def _embed_parts(
     candidates: PhiCandidates, X: npt.NDArray[Any], split: Split, shared: EmbeddedExamples | None
 ) -> tuple[Embedding, FloatArray, FloatArray]:
-    """The fitted Phi, and Phi(X) of the training and the test part."""
+    """Return the fitted Phi, and Phi(X) of the training and the test part."""
     if shared is not None:
         return shared.embedding, shared.embedded[split.train], shared.embedded[split.test]
     embedding = embedding_for(candidates.phi, X, candidates.reg)
@@ -214,7 +214,7 @@ def _embed_parts(
 def _solve_candidates(
     path: CandidatePath, train: FloatArray, codes: IntArray, embedding: Embedding, rng: np.random.Generator
 ) -> Sequence[FittedProblem]:
-    """The solved problems of a path; raises KeyboardInterrupt if a solve was interrupted."""
+    """Return the solved problems of a path; raise KeyboardInterrupt if a solve was interrupted."""
     start = FittedProblem.at_prior(path.settings, train, codes, embedding.copies_)
     solved = fit_path(start, path.lambdas, rng)
     if len(solved) < len(path.lambdas) or any(fitted.interrupted for fitted in solved):
@@ -225,7 +225,7 @@ def _solve_candidates(
 def _accuracy(
     metric: LearnedMetric, train: FloatArray, test: FloatArray, codes: IntArray, split: Split, scoring: Scoring
 ) -> float:
-    """The accuracy of the rule on the test part."""
+    """Return the accuracy of the rule on the test part."""
     n_classes, rule, k = int(codes.max()) + 1, scoring.rule, scoring.n_neighbors
     references, train_codes = metric.map(train), codes[split.train]
     if split.leave_one_out:
@@ -234,8 +234,8 @@ def _accuracy(
         assert split.groups is not None
         predicted = leave_one_out(references, codes, split.groups, k, n_classes)
     elif rule == "neighbors" and train.shape[2] > 1 and _fit_into_memory(references, len(test)):
-        # NeighborsRule also proves that rounding has hidden no neighbour, which takes as long again. Only vectors of
-        # few digits need that proof: distances between matrices do not tie.
+        # NeighborsRule also proves that rounding has not hidden any neighbour, which doubles the time. Only vectors
+        # with few digits need this proof, because distances between matrices do not tie.
         predicted = _vote(cross_distances(metric.map(test), references), train_codes, k, n_classes)
     else:
         predicted = get_rule(rule, n_classes, k).fit(references, train_codes).predict(metric.map(test))
@@ -243,18 +243,18 @@ def _accuracy(
 
 
 def _fit_into_memory(references: FloatArray, n_queries: int) -> bool:
-    """Whether all squared distances may be held at once, and are far from overflow and underflow."""
+    """Return whether all squared distances fit into memory and are far from overflow and underflow."""
     return len(references) * n_queries <= SEARCH_ENTRIES and bool(1e-100 < np.abs(references).max() < 1e100)
 
 
 def leave_one_out(vectors: FloatArray, codes: IntArray, groups: npt.NDArray[Any], k: int, n_classes: int) -> IntArray:
-    """Return the vote of the k nearest neighbours of each vector outside its own group.
+    """Predict the class of each vector by the vote of its k nearest neighbours in the other groups.
 
     Parameters
     ----------
     vectors : array of shape (l, q)
         The vectors.
-    codes : array of int, shape (l,)
+    codes : array of int of shape (l,)
         Their classes, 0..n_classes-1.
     groups : array of shape (l,)
         Their groups.
@@ -265,8 +265,8 @@ def leave_one_out(vectors: FloatArray, codes: IntArray, groups: npt.NDArray[Any]
 
     Returns
     -------
-    array of int, shape (l,)
-        The predicted classes; the first class if votes tie.
+    array of int of shape (l,)
+        The predicted classes. If votes tie, the first class is returned.
     """
     predicted = np.empty(len(codes), dtype=np.int64)
     for rows, squared in distance_blocks(vectors):
@@ -276,7 +276,7 @@ def leave_one_out(vectors: FloatArray, codes: IntArray, groups: npt.NDArray[Any]
 
 
 def _vote(squared: FloatArray, codes: IntArray, k: int, n_classes: int) -> IntArray:
-    """The vote of the k columns with the smallest finite squared distances, for each row."""
+    """Return the vote of the k columns with the smallest finite squared distances, for each row."""
     if np.isnan(squared).any():
         raise ValueError("squared distances of the examples overflow: rescale X")
     nearest = nearest_columns(squared, k)

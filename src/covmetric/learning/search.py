@@ -42,7 +42,7 @@ def search_candidates(
         The candidates.
     X : array of shape (l, n, n) or (l, d)
         The examples.
-    codes : array of int, shape (l,)
+    codes : array of int of shape (l,)
         Their classes, 0..n_classes-1.
     splits : sequence of Split
         The splits.
@@ -58,12 +58,12 @@ def search_candidates(
     Returns
     -------
     array of shape (n_candidates, n_splits)
-        In the order of the grid; NaN for scores that are missing because of an error or an interruption.
+        The accuracies, in the order of the grid. NaN marks scores that are missing because of an error or interruption.
 
     Raises
     ------
     ValueError
-        If all candidates fail, or all candidates that learn anything.
+        If all candidates fail, or if all candidates with a finite lambda fail.
 
     Warns
     -----
@@ -73,7 +73,7 @@ def search_candidates(
     ends = np.cumsum([len(candidates.lambdas) for candidates in grid])
     rows = [slice(end - len(candidates.lambdas), end) for end, candidates in zip(ends, grid, strict=True)]
     scores = np.full((ends[-1], len(splits)), np.nan)
-    # Fold by fold, so that a search that is cut short has scored all candidates on the same folds.
+    # The search runs fold by fold. If it is cut short, all candidates have been scored on the same folds.
     tasks = [(fold, g) for fold in range(len(splits)) for g in range(len(grid))]
     shared = _shared_embeddings(grid, X)
     work = (
@@ -112,15 +112,15 @@ def search_candidates(
 def best_candidate(lambdas: Sequence[float], scores: FloatArray) -> int:
     """Return the index of the candidate with the best mean score.
 
-    Only candidates with the largest number of scores are compared: one that failed on a split is left out unless all
-    did. Of candidates with equal means, the one with the largest lambda is chosen, then the first.
+    Only candidates with the largest number of scores are compared: a candidate that failed on a split is left out
+    unless all candidates failed on it. Ties are broken in favour of the largest lambda, then of the first candidate.
 
     Parameters
     ----------
     lambdas : sequence of floats
         The lambda of each candidate.
     scores : array of shape (n_candidates, n_splits)
-        The accuracies; NaN where a score is missing.
+        The accuracies. NaN marks a missing score.
 
     Returns
     -------
@@ -135,14 +135,14 @@ def best_candidate(lambdas: Sequence[float], scores: FloatArray) -> int:
     scored = scores[:, ~np.isnan(scores).all(axis=0)]
     n_scores = (~np.isnan(scored)).sum(axis=1)
     eligible = np.flatnonzero(n_scores == n_scores.max())
-    # Of equally many scores, the largest sum has the largest mean. Rounded, because sums of the same accuracies in
-    # another order are equal.
+    # All eligible candidates have the same number of scores, so the largest sum has the largest mean. The sums are
+    # rounded, because the order of the accuracies must not matter.
     totals = np.nansum(scored, axis=1)
     return max(eligible.tolist(), key=lambda i: (round(float(totals[i]), 12), lambdas[i], -i))
 
 
 def _shared_embeddings(grid: Sequence[PhiCandidates], X: npt.NDArray[np.generic]) -> list[EmbeddedExamples | None]:
-    """The embedded examples for each Phi; None if it is embedded in each fold."""
+    """Return the embedded examples for each Phi, or None if the examples are embedded in each fold."""
     # The real form of a Hermitian matrix has twice as many rows and columns.
     bytes_per_phi = 8 * X.size * (4 if np.iscomplexobj(X) else 1)
     if len(grid) * bytes_per_phi > SHARED_EMBEDDING_BYTES:
@@ -156,11 +156,11 @@ def _warn_cut_short(interruption: BaseException, scores: FloatArray) -> None:
         raise interruption
     is_ctrl_c = isinstance(interruption, KeyboardInterrupt)
     reason = "Ctrl-C" if is_ctrl_c else f"{type(interruption).__name__}: {interruption}"
-    warn(f"the search was cut short ({reason}); the choice is the best of the candidates that were scored")
+    warn(f"the search was cut short ({reason}); the best of the candidates that were scored is used")
 
 
 def _report_failures(failures: list[str], lambdas: Sequence[float], scores: FloatArray) -> None:
-    """Raise ValueError if nothing was learned at all; otherwise warn that some candidates failed."""
+    """Raise ValueError if no candidate was learned; otherwise warn that some candidates failed."""
     learned = np.array(lambdas) != np.inf
     if np.isnan(scores).all() or (learned.any() and np.isnan(scores[learned]).all()):
         raise ValueError(failures[0])

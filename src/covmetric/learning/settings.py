@@ -18,10 +18,10 @@ from covmetric.solvers import Callback, Solver, get_solver
 class LearningSettings:
     """The settings of a learner, with names already replaced by objects where the learner needs them.
 
-    Parameters
+    Attributes
     ----------
     selection : PairSelection or None
-        The selection of the pairs to learn from; None if the pairs are given.
+        The selection of the pairs to learn from, or None if the pairs are given.
     bounds : Bounds
         The bounds on the squared distances of similar and dissimilar pairs, in units of the scale.
     scale : 'median', float or None, default='median'
@@ -35,7 +35,7 @@ class LearningSettings:
     tol : float, default=1e-6
         The tolerance on the relative duality gap.
     max_iter : int or None, default=None
-        The maximum number of steps or epochs; None for the default of the solver.
+        The maximum number of steps or epochs. None means the default of the solver.
     callback : callable or None, default=None
         Called with a `SolverState` after each certificate; the solve stops if it returns True.
     """

@@ -21,7 +21,7 @@ _INVALID_CV = "cv must be an integer >= 2, 'loo', a splitter or a list of splits
 class Split:
     """A training part and a test part.
 
-    Parameters
+    Attributes
     ----------
     train : array of int
         The indices of the training examples.
@@ -45,14 +45,14 @@ def make_splits(cv: Any, X: npt.NDArray[Any], codes: IntArray, groups: Any, seed
     Parameters
     ----------
     cv : int, 'loo', splitter or list of splits
-        An integer is a number of stratified folds, with fewer folds if no class has as many examples or groups. 'loo'
-        is leave-one-out, or leave-one-group-out. A splitter is one of scikit-learn's. A split is a tuple of the
-        training and the test indices.
+        An integer is the number of stratified folds, which is reduced if no class has as many examples or groups. 'loo'
+        is leave-one-out, or leave-one-group-out if groups are given. A splitter is an object such as scikit-learn's
+        StratifiedKFold. A split is a tuple of the training and the test indices.
     X : array of shape (l, ...)
         The examples.
-    codes : array of int, shape (l,)
+    codes : array of int of shape (l,)
         Their classes, 0..n_classes-1.
-    groups : array of shape (l,), or None
+    groups : array of shape (l,) or None
         The group of each example. Examples of one group stay together.
     seed : int
         The seed of the random folds.
@@ -65,7 +65,7 @@ def make_splits(cv: Any, X: npt.NDArray[Any], codes: IntArray, groups: Any, seed
     Raises
     ------
     ValueError
-        If `cv` is invalid, or if a split has an empty part, an index out of range, or one training class only.
+        If `cv` is invalid, or if a split has an empty part, an index out of range, or only one training class.
 
     Warns
     -----
@@ -93,7 +93,7 @@ def make_splits(cv: Any, X: npt.NDArray[Any], codes: IntArray, groups: Any, seed
 
 
 def _stratified_folds(n_folds: int, codes: IntArray, groups: IntArray | None, seed: int) -> Any:
-    """A splitter with at most n_folds folds: at most as many as a class has examples, or groups."""
+    """Return a splitter with at most n_folds folds, and at most as many as a class has examples or groups."""
     if n_folds < 2:
         raise ValueError(_INVALID_CV.format(n_folds))
     if groups is not None:

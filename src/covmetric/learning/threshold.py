@@ -12,7 +12,7 @@ from covmetric._utils.validation import FloatArray, is_number
 
 @dataclass(frozen=True)
 class _Counts:
-    """The number of similar and of dissimilar pairs within each threshold, and in all."""
+    """The numbers of similar and of dissimilar pairs within each threshold and in total."""
 
     true_positives: FloatArray
     false_positives: FloatArray
@@ -37,7 +37,7 @@ class _Counts:
         return (1.0 + beta**2) * self.true_positives / np.maximum(beta**2 * self.positives + predicted, 1e-300)
 
 
-#: From the counts, beta and the minimal rate to the score of each threshold.
+#: Functions from the counts, beta and the minimum rate to the score of each threshold.
 STRATEGIES: dict[str, Callable[[_Counts, float, float], FloatArray]] = {
     "accuracy": lambda counts, beta, rate: counts.accuracy,
     "f_beta": lambda counts, beta, rate: counts.f_beta(beta),
@@ -53,11 +53,11 @@ def best_threshold(
     min_rate: float | None = None,
     beta: float = 1.0,
 ) -> float:
-    """Return the best threshold for predicting from its distance whether a pair is similar.
+    """Return the best threshold for predicting whether a pair is similar from its distance.
 
     A pair is predicted to be similar if its distance is at most the threshold. The candidates lie halfway between
-    consecutive distinct distances, below the smallest distance and above the largest. The smallest of the best
-    candidates is returned.
+    consecutive distinct distances, below the smallest distance and above the largest. If several candidates are
+    equally good, the smallest one is returned.
 
     Parameters
     ----------
@@ -70,9 +70,9 @@ def best_threshold(
         true negative rate of at least `min_rate`, or the true negative rate among the thresholds with a true positive
         rate of at least `min_rate`.
     min_rate : float or None, default=None
-        The minimal rate, from 0 to 1, for 'max_tpr' and 'max_tnr'.
+        The minimum rate, from 0 to 1. It is required by 'max_tpr' and 'max_tnr'.
     beta : float, default=1.0
-        The weight of recall against precision, for 'f_beta'.
+        The weight of recall relative to precision. It is used by 'f_beta'.
 
     Returns
     -------
@@ -82,7 +82,7 @@ def best_threshold(
     Raises
     ------
     ValueError
-        If the strategy is unknown, or its parameter is invalid.
+        If the strategy is unknown, or if its parameter is invalid.
 
     Examples
     --------
@@ -115,9 +115,9 @@ def check_calibration(strategy: str, min_rate: float | None, beta: float) -> Non
     strategy : str
         The strategy.
     min_rate : float or None
-        The minimal rate.
+        The minimum rate.
     beta : float
-        The weight of recall against precision.
+        The weight of recall relative to precision.
     """
     if strategy not in STRATEGIES:
         raise ValueError(f"strategy must be one of {', '.join(map(repr, STRATEGIES))}, got {strategy!r}")

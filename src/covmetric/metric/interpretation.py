@@ -17,7 +17,7 @@ _N_PRINTED = 5  # rows of a printed table
 
 @dataclass(frozen=True)
 class Patterns:
-    """The eigenvectors v_i of W and what they mean for the channels, in descending order of their eigenvalues.
+    """The eigenvectors v_i of W, expressed in the channels, in descending order of their eigenvalues.
 
     The squared distance is D(X1, X2) = sum_i values_i ||v_i^T (Phi(X1) - Phi(X2))||^2.
 
@@ -35,7 +35,7 @@ class Patterns:
     patterns : array of shape (k, k)
         The weights with which each component appears in the channels. The largest entry of each pattern is positive.
     names : list of str
-        Names of the rows of Phi, one per entry of a pattern: channels or features, or pairs of channels such as
+        The names of the rows of Phi, one per entry of a pattern: channels or features, or pairs of channels such as
         "C3:C4" if Phi is a half vector.
 
     Notes
@@ -76,14 +76,14 @@ class Patterns:
         Parameters
         ----------
         i : int
-            Index of the pattern.
+            The index of the pattern.
         entries : int, default=4
-            Maximum number of entries.
+            The maximum number of entries.
 
         Returns
         -------
         str
-            Values and names in descending order of magnitude. Complex values have the form "magnitude@angle".
+            The values and names in descending order of magnitude. Complex values have the form "magnitude@angle".
         """
         pattern = self.patterns[i] / np.linalg.norm(self.patterns[i])
         largest = np.argsort(-np.abs(pattern), kind="stable")[:entries]
@@ -106,13 +106,14 @@ class Explanation:
     squared_distance : float
         The squared distance D.
     by_pattern : array of shape (k,)
-        The part of D along each pattern. Parts are not negative and sum to D.
+        The part of D along each pattern. The parts are non-negative and sum to D.
     by_channel : array of shape (n_channels,)
-        The part of D that each channel contributes. Parts sum to D; they may be negative if channels cancel each other.
+        The part of D that each channel contributes. The parts sum to D. They may be negative if channels cancel each
+        other.
     patterns : Patterns
         The patterns of the metric.
     names : list of str
-        Names of the channels.
+        The names of the channels.
 
     Examples
     --------
@@ -161,7 +162,7 @@ def find_patterns(embedding: Embedding, W: FloatArray, names: Sequence[str] | No
     W : array of shape (n, n)
         The matrix of the metric.
     names : sequence of str or None, default=None
-        Names of the channels.
+        The names of the channels.
 
     Returns
     -------
@@ -240,7 +241,7 @@ def explain_distance(
     X1, X2 : arrays of shape (n, n), or (d,) for vectors
         The two examples.
     names : sequence of str or None, default=None
-        Names of the channels.
+        The names of the channels.
 
     Returns
     -------
@@ -266,7 +267,7 @@ def explain_distance(
 
 
 def _hermitian_form(embedding: Embedding, W: FloatArray) -> Matrices:
-    """Return W, as a complex matrix if it is the real form of a Hermitian one."""
+    """Return W, as a complex matrix if it is the real form of a Hermitian matrix."""
     return as_complex(W) / np.sqrt(2.0) if embedding.copies_ == 2 else W
 
 
@@ -282,7 +283,7 @@ def _row_parts(W: Matrices, F: Matrices) -> FloatArray:
 
 
 def _channel_parts(embedding: Embedding, row_parts: FloatArray) -> FloatArray:
-    """Sum parts that belong to the rows of Phi over the channels; a row divides its part equally among its channels."""
+    """Sum the parts of the rows of Phi over the channels, dividing the part of a row equally among its channels."""
     channel_parts, row_channels = np.zeros(embedding.shape_in_[0]), embedding.row_channels()
     for channels in row_channels.T:
         np.add.at(channel_parts, channels, row_parts / row_channels.shape[1])

@@ -27,7 +27,7 @@ class LearnedMetric(Savable):
     embedding : Embedding
         The fitted embedding Phi.
     W : array of shape (n, n)
-        Symmetric positive semi-definite matrix, where n is the number of rows of Phi(X).
+        A symmetric positive semi-definite matrix, where n is the number of rows of Phi(X).
 
     Attributes
     ----------
@@ -80,12 +80,12 @@ class LearnedMetric(Savable):
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> LearnedMetric:
-        """Make a metric from its parts.
+        """Create a metric from its parts.
 
         Parameters
         ----------
         state : dict
-            Parts as returned by `get_state`. They may come from a hostile file.
+            The parts as returned by `get_state`. They may come from a hostile file.
 
         Returns
         -------
@@ -95,7 +95,7 @@ class LearnedMetric(Savable):
         Raises
         ------
         ValueError
-            If the parts are not valid or do not fit together.
+            If the parts are invalid or inconsistent.
         """
         embedding, W, components = (state.pop(name) for name in ("embedding", "W", "components"))
         if state or not isinstance(embedding, Embedding):
@@ -107,9 +107,9 @@ class LearnedMetric(Savable):
         root = symmetric("components", as_floats("components", components))
         if not np.abs(root @ root - metric.W).max() <= 1e-8 * np.abs(metric.W).max():
             raise ValueError("components is not the square root of W")
-        # Another machine may compute the square root with other last bits: keep those of the file.
+        # Another machine may compute a square root that differs in the last bits: keep the one from the file.
         metric.components = read_only(root)
-        metric.transform(embedding.probe()[None])  # raises an error if the settings of the embedding are not valid
+        metric.transform(embedding.probe()[None])  # raises an error if the settings of the embedding are invalid
         return metric
 
     def __repr__(self) -> str:
@@ -123,7 +123,7 @@ class LearnedMetric(Savable):
         X : array of shape (l, n, n), or (l, d) for vectors
             The examples. A single example counts as l = 1.
         n_jobs : int or None, default=None
-            Number of threads that embed the examples, as in joblib. The result does not depend on it.
+            The number of threads that embed the examples, as in joblib. The result does not depend on it.
 
         Returns
         -------
@@ -133,7 +133,7 @@ class LearnedMetric(Savable):
         Raises
         ------
         ValueError
-            If the examples do not have the shape of those in fit.
+            If the examples do not have the shape of the training examples.
 
         Examples
         --------
@@ -207,11 +207,11 @@ class LearnedMetric(Savable):
         X1 : array of shape (l1, n, n), or (l1, d) for vectors
             The first examples.
         X2 : array of shape (l2, n, n), or (l2, d) for vectors, or None, default=None
-            The second examples. If None, those of X1.
+            The second examples. None means the examples of X1.
         squared : bool, default=False
             Whether to return the squared distances D instead of the distances sqrt(D).
         n_jobs : int or None, default=None
-            Number of threads, as in joblib. The result does not depend on it.
+            The number of threads, as in joblib. The result does not depend on it.
 
         Returns
         -------
@@ -243,7 +243,7 @@ class LearnedMetric(Savable):
         return D if squared else np.sqrt(D, out=D)
 
     def mean(self, X: Any, sample_weight: Any = None) -> Matrices:
-        """Return the mean of examples: the point with the smallest weighted sum of squared distances to them.
+        """Return the mean of examples, which minimises the weighted sum of squared distances to them.
 
         The mean does not depend on W. With "log" it is the log-Euclidean mean.
 
@@ -252,17 +252,17 @@ class LearnedMetric(Savable):
         X : array of shape (l, n, n), or (l, d) for vectors
             The examples.
         sample_weight : array of shape (l,) or None, default=None
-            Weights that are not negative, as in ``pyriemann.geometry.mean``. If None, all weights are equal.
+            Non-negative weights, as in ``pyriemann.geometry.mean``. None means equal weights.
 
         Returns
         -------
         array of shape (n, n), or (d,) for vectors
-            The mean, an example like those in X.
+            The mean, in the same form as the examples.
 
         Raises
         ------
         ValueError
-            If X has no examples, or if the weights are not valid.
+            If X has no examples, or if the weights are invalid.
 
         Examples
         --------
@@ -307,7 +307,7 @@ class LearnedMetric(Savable):
         Raises
         ------
         ValueError
-            If y has another length than X, or has entries that are not classes.
+            If y and X have different lengths, or if y has entries that are not classes.
 
         Examples
         --------
@@ -336,11 +336,11 @@ class LearnedMetric(Savable):
 
         Parameters
         ----------
-        kind : {"gaussian", "linear"}, default="gaussian"
+        kind : {'gaussian', 'linear'}, default='gaussian'
             The Gaussian kernel exp(-gamma D) of the squared distance D, or gamma times the inner product of the
             transformed examples.
         gamma : float, default=1.0
-            Positive factor. The learners aim at D of about 1 for dissimilar pairs, so that 1 is a good start.
+            A positive factor. The learners aim at D of about 1 for dissimilar pairs, so 1 is a good start.
 
         Returns
         -------
@@ -371,17 +371,17 @@ class LearnedMetric(Savable):
         Parameters
         ----------
         names : sequence of str or None, default=None
-            Names of the channels or features. If None, x0, x1, ...
+            The names of the channels or features. None means x0, x1, ...
 
         Returns
         -------
         Patterns
-            Eigenvalues, eigenvectors, filters and patterns. It prints as a table.
+            The eigenvalues, eigenvectors, filters and patterns. They print as a table.
 
         Raises
         ------
         ValueError
-            If there is not one name per channel.
+            If the number of names differs from the number of channels.
 
         Examples
         --------
@@ -438,12 +438,12 @@ class LearnedMetric(Savable):
         X1, X2 : arrays of shape (n, n), or (d,) for vectors
             The two examples.
         names : sequence of str or None, default=None
-            Names of the channels or features. If None, x0, x1, ...
+            The names of the channels or features. None means x0, x1, ...
 
         Returns
         -------
         Explanation
-            The parts of the squared distance. It prints as a table.
+            The parts of the squared distance. They print as a table.
 
         Raises
         ------

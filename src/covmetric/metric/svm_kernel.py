@@ -57,11 +57,11 @@ class MetricKernel(BaseEstimator):
     ----------
     metric : LearnedMetric
         The metric, or any object with a method `transform` whose vectors have the distances of the metric.
-    kind : {"gaussian", "linear"}, default="gaussian"
+    kind : {'gaussian', 'linear'}, default='gaussian'
         The Gaussian kernel exp(-gamma D) of the squared distance D, or gamma times the inner product of the transformed
         examples.
     gamma : float, default=1.0
-        Positive factor.
+        A positive factor.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class MetricKernel(BaseEstimator):
         self.gamma = gamma
 
     def check(self) -> MetricKernel:
-        """Raise ValueError if a parameter is not valid.
+        """Raise ValueError if a parameter is invalid.
 
         Returns
         -------
@@ -107,7 +107,7 @@ class MetricKernel(BaseEstimator):
         X : array of shape (l1, n, n), or (l1, d) for vectors
             The first examples.
         Y : array of shape (l2, n, n), or (l2, d) for vectors, or None, default=None
-            The second examples. If None, those of X.
+            The second examples. None means the examples of X.
         Cref, metric : object
             Ignored. pyRiemann's SVC passes them to its kernels.
 

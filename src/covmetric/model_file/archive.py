@@ -54,9 +54,9 @@ def write_archive(
     manifest : dict
         The entries "class" and "model" of the manifest.
     arrays : dict
-        Arrays by name.
+        The arrays by name.
     check : callable
-        Function that reads the file at a path, and raises an error if it cannot.
+        A function that reads the file at a path, and raises an error if it cannot.
 
     Raises
     ------
@@ -101,7 +101,7 @@ def _write_members(file: BinaryIO, manifest: bytes, arrays: dict[str, npt.NDArra
 
 
 def _member(name: str) -> zipfile.ZipInfo:
-    """Return a member without a date, so that equal models give equal files, that is readable when unpacked."""
+    """Return a member that is readable when unpacked, and without a date, so that equal models give equal files."""
     info = zipfile.ZipInfo(name)
     info.external_attr = 0o644 << 16
     return info
@@ -147,7 +147,7 @@ def read_archive(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]
 
 
 def _check_directory(file: BinaryIO, size: int) -> None:
-    """Check the end of the archive before the zip library reads it, which would read a directory of any length."""
+    """Check the end of the archive first, because the zip library would read a directory of any length."""
     if size < _END.size:
         raise ValueError("it is not a zip file")
     file.seek(size - _END.size)
@@ -155,10 +155,10 @@ def _check_directory(file: BinaryIO, size: int) -> None:
     if signature != b"PK\x05\x06" or comment or disk or first_disk or here != total:
         raise ValueError("it is not a zip file, or it was cut short")
     if total > _MAX_MEMBERS or start + length + _END.size != size:
-        raise ValueError(f"it has {total} members, which are too many, or its directory does not fit the file")
+        raise ValueError(f"it has too many members ({total}), or its directory does not fit the file")
     file.seek(max(0, size - _END.size - _ZIP64_LOCATOR_SIZE))
     if file.read(4) == b"PK\x06\x07":  # a second directory, whose length has not been checked
-        raise ValueError("it is a zip64 file; model files are not")
+        raise ValueError("it is a zip64 file, which model files are not")
     file.seek(0)
 
 
@@ -174,7 +174,7 @@ def _checked_members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.Z
             raise ValueError(f"the member {name!r} is compressed or encrypted; members of model files are neither")
         members[name] = info
     if sum(info.file_size for info in members.values()) > size:
-        raise ValueError("its members claim to be larger than the file")
+        raise ValueError("the sizes of its members exceed the size of the file")
     return members
 
 
@@ -237,8 +237,8 @@ def _read_array(
         sizes = tuple(int(size) for size in header[2].decode().replace(" ", "").split(",") if size)
         if sizes != shape or header[1].decode() != dtype.str:
             raise ValueError(
-                f"the header of {info.filename!r} says shape {sizes} and dtype {header[1].decode()}, "
-                f"but the manifest says {shape} and {dtype.str}"
+                f"the header of {info.filename!r} has shape {sizes} and dtype {header[1].decode()}, "
+                f"but the manifest has shape {shape} and dtype {dtype.str}"
             )
         data = member.read(length)
         if len(data) != length or member.read(1):  # reading the end compares the checksum

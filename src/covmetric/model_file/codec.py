@@ -1,4 +1,4 @@
-"""Conversion of objects to a tree of JSON values with arrays aside, and back.
+"""Conversion of objects to a tree of JSON values with separate arrays, and back.
 
 A file can only name registered classes, and each class checks its parts.
 """
@@ -27,9 +27,9 @@ class Writer:
     Attributes
     ----------
     arrays : dict
-        Arrays that the tree refers to, by name.
+        The arrays that the tree refers to, by name.
     replaced : list of str
-        Messages about the parts that were replaced because a file cannot hold them.
+        The messages about the parts that were replaced because a file cannot hold them.
     """
 
     def __init__(self) -> None:
@@ -44,12 +44,12 @@ class Writer:
         value : object
             The value.
         name : str
-            Path of the value within the model, such as ``"metric_.W"``. Arrays and messages carry it.
+            The path of the value within the model, such as ``"metric_.W"``. Arrays and messages are labelled with it.
 
         Returns
         -------
         object
-            Values of JSON, nested.
+            Nested JSON values.
 
         Raises
         ------
@@ -88,7 +88,7 @@ class Writer:
             except NotStorable as error:
                 if key not in kind.replaceable:
                     raise
-                self.arrays, self.replaced = arrays, replaced  # without those that are inside the part
+                self.arrays, self.replaced = arrays, replaced  # discard what was encoded inside the part
                 self.replaced.append(f"{error}: its default {kind.replaceable[key]!r} was saved instead")
                 state[key] = self.encode(kind.replaceable[key], key)
         return state
@@ -111,7 +111,7 @@ class Reader:
     Parameters
     ----------
     arrays : dict
-        Arrays that the tree may refer to, by name. Each can be used once.
+        The arrays that the tree may refer to, by name. Each can be used once.
     """
 
     def __init__(self, arrays: dict[str, npt.NDArray[Any]]) -> None:
@@ -125,7 +125,7 @@ class Reader:
         node : object
             The tree.
         depth : int, default=0
-            Number of levels above it.
+            The number of levels above it.
 
         Returns
         -------
@@ -135,7 +135,7 @@ class Reader:
         Raises
         ------
         ValueError, KeyError, TypeError or AttributeError
-            If the tree is not valid.
+            If the tree is invalid.
         """
         if depth > _MAX_DEPTH:
             raise ValueError("its manifest is nested too deeply")

@@ -23,7 +23,7 @@ class InvalidModel(ValueError):
     path : Path
         The file.
     reason : str
-        What is wrong with it, as a sentence about "it".
+        What is wrong with the file, as a sentence about "it".
 
     Examples
     --------
@@ -89,7 +89,7 @@ def read_model(path: str | os.PathLike[str], expected: type | tuple[type, ...]) 
     Returns
     -------
     object
-        A fitted object of one of these classes.
+        The fitted object.
 
     Raises
     ------
@@ -120,7 +120,7 @@ def _decode(manifest: dict[str, Any], arrays: dict[str, Any], classes: tuple[typ
     if not (isinstance(name, str) and name.isidentifier()):
         raise ValueError(f"its manifest says that it holds a {name!r:.80}, which is not the name of a class")
     kind = KINDS.get(name)
-    # The class may be unknown only because its module has not been imported: the message is the same.
+    # The class may be unknown because its module has not been imported. The message is the same.
     if kind is None or not issubclass(kind.cls, classes):
         wanted = " or a ".join(cls.__name__ for cls in classes)
         raise _OtherClass(f"{source} holds a {name[:80]}, not a {wanted}")

@@ -28,16 +28,16 @@ class Kind:
     Attributes
     ----------
     name : str
-        Name of the class in files.
+        The name of the class in files.
     cls : type
         The class.
     get_state : callable
-        Function that takes an object of the class and returns a dict of its parts.
+        A function that takes an object of the class and returns a dict of its parts.
     from_state : callable
-        Function that takes such a dict, which may come from a hostile file, and returns an object. It raises ValueError
-        if the parts are not valid.
+        A function that takes such a dict, which may come from a hostile file, and returns an object. It raises
+        ValueError if the parts are invalid.
     replaceable : dict
-        Parts that may be replaced in a file, with their replacements. A part is replaced if a file cannot hold it.
+        The parts that may be replaced in a file, with their replacements. A part is replaced if a file cannot hold it.
     """
 
     name: str
@@ -56,13 +56,13 @@ class Stateful(Protocol):
         Returns
         -------
         dict
-            Values that a model file can hold, by name.
+            The values by name. A model file can hold them.
         """
         ...
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
-        """Make an object from its parts.
+        """Create an object from its parts.
 
         Parameters
         ----------
@@ -77,7 +77,7 @@ class Stateful(Protocol):
         Raises
         ------
         ValueError
-            If the parts are not valid.
+            If the parts are invalid.
         """
         ...
 
@@ -89,7 +89,7 @@ KINDS_BY_CLASS: dict[type, Kind] = {}
 #: The registered enumerations, by their tag in files.
 ENUMS: dict[str, type[enum.Enum]] = {}
 
-# Tags that the codec uses for itself.
+# The tags that the codec uses internally.
 _RESERVED_TAGS = frozenset({"$array", "$class", "$dict", "$float", "$objects", "$tuple"})
 
 
@@ -104,7 +104,7 @@ def register(kind: Kind) -> None:
     Raises
     ------
     ValueError
-        If another class has the same name in files, or if the class has another name in files.
+        If another class has the same name in files, or if the class is registered under a different name.
     """
     namesake = KINDS.get(kind.name)
     # A module that is reloaded defines its classes again.
@@ -122,7 +122,7 @@ def register_enum(tag: str, class_: type[enum.Enum]) -> None:
     Parameters
     ----------
     tag : str
-        Key of the manifest that marks a member. It starts with a dollar sign.
+        The key of the manifest that marks a member. It starts with a dollar sign.
     class_ : type
         The enumeration.
 
@@ -167,14 +167,14 @@ def register_components(classes: Iterable[type]) -> None:
 def register_record(class_: Any, name: str | None = None) -> None:
     """Register a dataclass.
 
-    The parts that a file gives for it must have the types that the fields are declared with; see `fits`.
+    The parts in a file must have the declared types of the fields; see `fits`.
 
     Parameters
     ----------
     class_ : type
         The dataclass.
     name : str or None, default=None
-        Name of the class in files. If None, the name of the class.
+        The name of the class in files. None means the name of the class.
 
     Examples
     --------
@@ -185,9 +185,9 @@ def register_record(class_: Any, name: str | None = None) -> None:
 
     def from_state(state: dict[str, Any]) -> Any:
         hints = typing.get_type_hints(class_)
-        for part, words in declared.items():
+        for part, type_name in declared.items():
             if not fits(hints[part], state[part]):
-                raise ValueError(f"{class_.__name__}.{part} must be {words}, got {state[part]!r:.60}")
+                raise ValueError(f"{class_.__name__}.{part} must be {type_name}, got {state[part]!r:.60}")
         return class_(**state)
 
     register(Kind(name or class_.__name__, class_, _getter(list(declared)), from_state))
@@ -201,7 +201,7 @@ def register_stateful(class_: type[Stateful], replaceable: dict[str, Any] | None
     class_ : type
         The class.
     replaceable : dict or None, default=None
-        Parts that may be replaced in a file, with their replacements. A part is replaced if a file cannot hold it.
+        The parts that may be replaced in a file, with their replacements. A part is replaced if a file cannot hold it.
 
     Examples
     --------
@@ -260,8 +260,8 @@ def for_any_machine(state: dict[str, Any]) -> dict[str, Any]:
 def fits(hint: Any, value: Any) -> bool:
     """Return whether a value from a file has the declared type.
 
-    Floats must be finite and integers must not be negative. A truth value is not a number. A function never fits,
-    because a file cannot hold one.
+    Floats must be finite and integers must not be negative. A Boolean is not a number. A function never fits, because a
+    file cannot hold one.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The base class of the objects that can be saved to a file of their own."""
+"""The base class of objects that can be saved to a file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Savable:
         Returns
         -------
         bool
-            True unless a subclass says otherwise.
+            Always True, unless a subclass overrides this method.
         """
         return True
 

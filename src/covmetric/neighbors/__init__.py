@@ -23,21 +23,21 @@ __all__ = ["SEARCHES", "BruteSearch", "FaissSearch", "PrunedSearch", "Search", "
 def get_search(
     algorithm: str | Search = "auto", n_jobs: int | None = None, shape: tuple[int, int] | None = None
 ) -> Search:
-    """Return the search of a name, or the object itself.
+    """Return the search with the given name, or the object itself.
 
     Parameters
     ----------
-    algorithm : {"auto", "brute", "pruned", "faiss"} or Search, default="auto"
-        Name of a search, or an object. "auto" chooses "pruned" for many long vectors, and "brute" otherwise.
+    algorithm : {'auto', 'brute', 'pruned', 'faiss'} or Search, default='auto'
+        The name of a search, or an object. "auto" chooses "pruned" for many long vectors, and "brute" otherwise.
     n_jobs : int or None, default=None
-        Number of threads for the search of a name. It must be None if `algorithm` is an object.
+        The number of threads of a named search. It must be None if `algorithm` is an object.
     shape : tuple (l, q) or None, default=None
-        Shape of the vectors to be fitted, for "auto". If None, "auto" chooses "brute".
+        The shape of the vectors to be fitted, which "auto" uses. If None, "auto" chooses "brute".
 
     Returns
     -------
     Search
-        The search, not fitted unless the object was.
+        The search. It is not fitted, unless a fitted object is given.
 
     Raises
     ------

@@ -23,7 +23,7 @@ class Search(ABC):
     Parameters
     ----------
     n_jobs : int or None, default=None
-        Number of threads, as in joblib. The result does not depend on it.
+        The number of threads, as in joblib. The result does not depend on it.
 
     Examples
     --------
@@ -57,7 +57,7 @@ class Search(ABC):
         Raises
         ------
         ValueError
-            If the array has another shape, or has NaN or infinite entries.
+            If the array has the wrong shape, or has NaN or infinite entries.
         """
         array = as_floats("vectors", vectors)
         if array.ndim != 2 or 0 in array.shape:
@@ -67,7 +67,7 @@ class Search(ABC):
         exponent = -int(np.frexp(np.ptp(array, axis=0).max())[1])
         self._exponent = exponent if abs(exponent) > _UNSCALED_EXPONENT else 0
         self._vectors: FloatArray = self._scaled(array)
-        # Distances from a matrix product lose the digits that the vectors have in common: centre them first.
+        # Distances from a matrix product lose the digits that the vectors have in common, so centre the vectors first.
         self._centre: FloatArray = self._vectors.mean(axis=0)
         self._fit()
         return self
@@ -78,21 +78,21 @@ class Search(ABC):
         Parameters
         ----------
         vectors : array of shape (l, q) or None
-            The queries. If None, each fitted vector is a query, and is not a neighbour of itself.
+            The queries. None means the fitted vectors, which are then not their own neighbours.
         k : int
-            Number of neighbours, at least 1.
+            The number of neighbours, at least 1.
 
         Returns
         -------
         distances : array of shape (l, k)
-            Distances, not squared.
-        indices : array of int, shape (l, k)
-            Indices into the fitted vectors. Vectors at the same distance are sorted by their index.
+            The distances, not squared.
+        indices : array of int of shape (l, k)
+            The indices into the fitted vectors. Vectors at the same distance are sorted by their index.
 
         Raises
         ------
         ValueError
-            If fewer than k vectors can be found, if the queries have another length than the fitted vectors, or if a
+            If there are fewer than k vectors, if the queries and the fitted vectors have different lengths, or if a
             squared distance overflows.
         """
         count, q = self._vectors.shape
@@ -124,10 +124,10 @@ class Search(ABC):
 
     @abstractmethod
     def _nearest(self, queries: FloatArray, k: int, excluded: IntArray | None) -> tuple[FloatArray, IntArray]:
-        """Return squared distances and indices, each (l, k); `excluded` has one index per query, not to be found."""
+        """Return squared distances and indices, each (l, k); `excluded` has one index per query that is left out."""
 
 
 def _as_floats(vectors: Any) -> FloatArray:
-    """Return `as_floats` of the vectors, without a copy if none is needed."""
+    """Return `as_floats` of the vectors, without a copy if possible."""
     ready = isinstance(vectors, np.ndarray) and vectors.dtype == np.float64 and vectors.flags.c_contiguous
     return vectors if ready and np.isfinite(vectors).all() else as_floats("vectors", vectors)

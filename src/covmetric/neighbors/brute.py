@@ -12,16 +12,16 @@ from covmetric._utils.tuning import FEW_DISTANCES, LIST_ENTRIES
 from covmetric._utils.validation import FloatArray, IntArray
 from covmetric.neighbors.base import Search
 
-TINY = 1e-30  # exceeds what underflows in float32, summed over any q, at a spread near 1
+TINY = 1e-30  # exceeds the sum of everything that underflows in float32, for any q, at a spread near 1
 
 
 class BruteSearch(Search):
-    """Exact search by scikit-learn's brute force, with a proof that rounding has hidden no neighbour.
+    """Exact search by scikit-learn's brute force, with a proof that rounding has not hidden any neighbour.
 
     Parameters
     ----------
     n_jobs : int or None, default=None
-        Number of threads, as in joblib. The result does not depend on it.
+        The number of threads, as in joblib. The result does not depend on it.
 
     Notes
     -----
@@ -30,7 +30,7 @@ class BruteSearch(Search):
 
     The computed squared distance between centred vectors x and y is off by at most ``allowance (|x| + |y|)^2``. A
     vector y within the distance d has |y| <= |x| + d, and therefore a computed squared distance of at most
-    ``d^2 + allowance (2 |x| + d)^2``. If the last one on the list exceeds this, no vector beyond the list is a
+    ``d^2 + allowance (2 |x| + d)^2``. If the last distance on the list exceeds this, no vector beyond the list is a
     neighbour. Otherwise the query is searched again with a longer list.
 
     Examples
@@ -69,7 +69,7 @@ class BruteSearch(Search):
     ) -> tuple[FloatArray, IntArray]:
         """Return `_nearest` from lists of `count` candidates, and from longer lists where the proof fails."""
         total = len(self._vectors)
-        # To take all vectors is faster than to select half of them.
+        # Taking all vectors is faster than selecting half of them.
         complete = 2 * count >= total
         count = total if complete else count
         squared, indices = np.empty((len(queries), k)), np.empty((len(queries), k), dtype=np.int64)
@@ -84,7 +84,7 @@ class BruteSearch(Search):
             else:
                 centred = queries[block] - self._centre
                 computed, candidates = self._candidates(centred, count)
-                # The last one only serves the proof.
+                # The last candidate is only used for the proof.
                 squared[block], indices[block] = self._select(queries[block], k, block_excluded, candidates[:, :-1])
                 d = np.sqrt(squared[block, -1])
                 reach = 2.0 * np.sqrt(np.einsum("iq,iq->i", centred, centred)) + d
@@ -110,12 +110,12 @@ def relative_rounding(q: int, dtype: type[np.floating]) -> float:
     """Return a bound on the rounding error of |x|^2 - 2 <x, y> + |y|^2, in units of (|x| + |y|)^2.
 
     A sum of q products has q rounding errors, and centring, the additions and the final distances add a few more. Each
-    error is at most eps / 2, so that the bound is twice as large as needed.
+    error is at most eps / 2, so the bound is twice as large as needed.
 
     Parameters
     ----------
     q : int
-        Number of dimensions.
+        The number of dimensions.
     dtype : type
         Type of the floating-point numbers.
 

@@ -23,7 +23,7 @@ SingleArray = npt.NDArray[np.float32]
 #: Squared distances and indices, each of shape (l, k), and the number of distances that were computed in full.
 BlockResult = tuple[FloatArray, IntArray, int]
 
-_MAX_NORM = 1e12  # of a query that is searched in float32, at a spread near 1; squares stay within its range
+_MAX_NORM = 1e12  # the largest norm of a query in float32, at a spread near 1, so that squares do not overflow
 
 
 class PrunedSearch(BruteSearch):
@@ -35,7 +35,7 @@ class PrunedSearch(BruteSearch):
     Parameters
     ----------
     n_jobs : int or None, default=None
-        Number of threads, as in joblib. The result does not depend on it.
+        The number of threads, as in joblib. The result does not depend on it.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class PrunedSearch(BruteSearch):
         The number of directions r, chosen by the estimated cost on a sample of the fitted vectors. It is 0 if brute
         force is expected to be faster.
     n_exact_ : int
-        Number of distances that the last call of `nearest` computed in all q dimensions, including brute force.
+        The number of distances that the last call of `nearest` computed in all q dimensions, including brute force.
 
     Notes
     -----
@@ -78,7 +78,7 @@ class PrunedSearch(BruteSearch):
         self._product_error = relative_rounding(self.n_directions_ + 2, np.float32)
 
     def _directions(self) -> FloatArray:
-        """Return an orthonormal basis (q, r) of principal directions of a sample, with the r of the lowest cost."""
+        """Return an orthonormal basis (q, r) of principal directions of a sample, with the r of lowest cost."""
         total, q = self._vectors.shape
         sample = np.random.default_rng(0).permutation(total)[: PRUNED_LEARN + PRUNED_TRY]
         centred = self._vectors[sample] - self._centre
@@ -195,7 +195,7 @@ class PrunedSearch(BruteSearch):
 def _columns_of_small_bounds(bounds: SingleArray, k: int) -> IntArray:
     """Return k columns with small bounds in each row: the best of the minima of groups of columns.
 
-    They need not be the smallest ones, which a full partition would find in more time.
+    They need not be the smallest. Finding the smallest by a full partition takes longer.
     """
     groups = min(max(64, 4 * k), bounds.shape[1] // 2)
     width = bounds.shape[1] // groups

@@ -11,36 +11,36 @@ from covmetric._utils.validation import FloatArray, IntArray, is_count
 
 
 def check_n_neighbors(n_neighbors: Any) -> None:
-    """Raise ValueError unless a number of neighbours is an integer >= 1.
+    """Raise ValueError unless the number of neighbours is an integer >= 1.
 
     Parameters
     ----------
     n_neighbors : int
-        Number of neighbours.
+        The number of neighbours.
 
     Raises
     ------
     ValueError
-        If it is not an integer, or is less than 1.
+        If it is not an integer, or if it is less than 1.
     """
     if not (is_count(n_neighbors) and n_neighbors >= 1):
         raise ValueError(f"n_neighbors must be an integer >= 1, got {n_neighbors!r}")
 
 
 def available_neighbors(n_neighbors: Any, available: int) -> int:
-    """Return a number of neighbours after checking that so many examples are available.
+    """Check that enough examples are available for a number of neighbours, and return the number.
 
     Parameters
     ----------
     n_neighbors : int
-        Number of neighbours.
+        The number of neighbours.
     available : int
-        Number of examples that can be neighbours.
+        The number of examples that can be neighbours.
 
     Returns
     -------
     int
-        The number of neighbours, as an int of Python.
+        The number of neighbours, as a Python int.
 
     Raises
     ------
@@ -60,12 +60,12 @@ def count_votes(votes: IntArray, n_classes: int, valid: npt.NDArray[np.bool_] | 
 
     Parameters
     ----------
-    votes : array of int, shape (l, k)
+    votes : array of int of shape (l, k)
         The classes of the neighbours, from 0 to n_classes - 1.
     n_classes : int
-        Number of classes.
-    valid : array of bool, shape (l, k), or None, default=None
-        Whether each vote counts. If None, all votes count.
+        The number of classes.
+    valid : array of bool of shape (l, k) or None, default=None
+        Whether each vote counts. None means that all votes count.
 
     Returns
     -------

@@ -13,7 +13,7 @@ from covmetric._utils.validation import IntArray
 class Order(ABC):
     """The order in which an epoch of Dykstra's algorithm visits the pairs.
 
-    Every pair has to be visited again and again, or the algorithm does not converge. A new order is one file with a
+    The algorithm converges only if every pair is visited again and again. A new order is one file with a
     subclass and one line in `covmetric.orders.ORDERS`.
 
     Examples
@@ -47,6 +47,6 @@ class Order(ABC):
 
         Returns
         -------
-        array of int64, shape (n_pairs,)
+        array of int64 of shape (n_pairs,)
             Indices of pairs, in the order of the visits. The caller may modify the array.
         """

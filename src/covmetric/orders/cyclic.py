@@ -1,4 +1,4 @@
-"""The cyclic order, that of Dykstra's original algorithm."""
+"""The cyclic order of Dykstra's original algorithm."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from covmetric.orders.base import Order
 
 
 class Random(Order):
-    """Pairs drawn uniformly and independently: an epoch may visit a pair several times, or not at all.
+    """Pairs drawn uniformly and independently. An epoch may visit a pair several times, or never.
 
     Examples
     --------

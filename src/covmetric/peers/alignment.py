@@ -13,7 +13,7 @@ class Alignment:
     """The centred alignment of the kernel tr(log(G X_i G^T) log(G X_j G^T)) with the classes, and its gradient in G.
 
     Let K = P P^T with the centred half vectors P of the logarithms, and T = Y Y^T with the centred class indicators Y.
-    The alignment <K, T> / (|K| |T|) equals |P^T Y|^2 / (|P^T P| |Y^T Y|), so that no l x l matrix is needed.
+    The alignment <K, T> / (|K| |T|) equals |P^T Y|^2 / (|P^T P| |Y^T Y|), so no l x l matrix is needed.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Alignment:
         PtY, PtP = P.T @ self._Y, P.T @ P
         norm_K = float(np.linalg.norm(PtP))
         if norm_K == 0.0:
-            raise ValueError("all matrices in X are equal, so that there is no kernel to align")
+            raise ValueError("all matrices in X are equal, so there is no kernel to align")
         value = float((PtY**2).sum()) / (norm_K * self._norm_T)
         # d value = <C, dK>, C = T / (|K| |T|) - value K / |K|^2, and dK = dP P^T + P dP^T.
         by_P = 2.0 * (self._Y @ PtY.T / (norm_K * self._norm_T) - value * P @ PtP / norm_K**2)
@@ -70,7 +70,7 @@ class PenalisedCost:
         half = self._target.half
         G, eigenvalues, V = exponential(half.unpack(s))
         value, gradient = self._target(G)
-        # The divided differences of the exponential are the reciprocals of those of the logarithm.
+        # The divided differences of the exponential are the reciprocals of the divided differences of the logarithm.
         rotated = (V.T @ (0.5 * (gradient + gradient.T)) @ V) / divided_differences(eigenvalues[None])[0]
         return self._penalty * float(s @ s) - value, 2.0 * self._penalty * s - half.pack(V @ rotated @ V.T)
 
@@ -117,7 +117,7 @@ def divided_differences(eigenvalues: FloatArray) -> FloatArray:
     r = (a - b) / (a + b)
     near = np.abs(r) < 1e-6
     safe = np.where(near, 0.5, r)
-    # If a and b differ by orders of magnitude, r rounds to 1, but the difference of the logarithms is accurate.
+    # If a and b differ by orders of magnitude, r rounds to 1, but the difference of their logarithms is accurate.
     log_ratio = np.where(np.abs(r) < 0.5, 2.0 * np.arctanh(np.clip(safe, -0.75, 0.75)), np.log(a) - np.log(b))
     return np.asarray(np.where(near, 2.0, log_ratio / safe) / (a + b))
 

@@ -50,7 +50,7 @@ def check_matrices(estimator: Any, X: Any, y: Any) -> tuple[FloatArray, npt.NDAr
     if array.ndim != 3 or np.iscomplexobj(array):
         raise ValueError(
             f"X must hold real matrices, shape (l, n, n), for {type(estimator).__name__}; got shape {array.shape}, "
-            f"{array.dtype}. For vectors and complex matrices use CovMetric"
+            f"{array.dtype}; for vectors and complex matrices, use CovMetric"
         )
     require_classes(classes)
     return array, classes, codes
@@ -130,11 +130,11 @@ class PairPeer(PeerMetric):
     certificate_ : Certificate
         A proven bound on how far W is from the optimum of `problem_`.
     history_ : History
-        The course of the iteration.
+        The history of the iteration.
     n_iter_ : int
         The number of iterations.
     scale_ : float
-        The squared distance that serves as unit.
+        The unit of the bounds, a squared distance.
     """
 
     lam: float

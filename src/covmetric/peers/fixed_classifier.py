@@ -25,7 +25,7 @@ class FixedDistanceClassifier(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    distance : str, default="riemann"
+    distance : str, default='riemann'
         "riemann" is the affine-invariant distance [1]_; "stein" is the log-det distance [2]_; "jdiv" is the symmetrised
         Kullback-Leibler divergence [3]_; "euclid" is the Frobenius distance; "logeuclid" is the Frobenius distance of
         the logarithms [4]_; "power" is twice the Frobenius distance of the square roots [5]_; "cholesky" is the
@@ -33,7 +33,7 @@ class FixedDistanceClassifier(ClassifierMixin, BaseEstimator):
     n_neighbors : int, default=3
         The number of neighbours that vote.
     reg : float, default=0.0
-        This fraction of the mean eigenvalue of a matrix is added to its diagonal, which makes singular matrices
+        The fraction of its mean eigenvalue that is added to the diagonal of each matrix, which makes singular matrices
         positive definite.
     n_jobs : int or None, default=None
         The number of threads. The result does not depend on it.
@@ -154,9 +154,9 @@ class FixedDistanceClassifier(ClassifierMixin, BaseEstimator):
         X : array of shape (l, n, n) or None, default=None
             The matrices. None means the training matrices, which are then not their own neighbours.
         n_neighbors : int or None, default=None
-            The number of neighbours. None means that of the classifier.
+            The number of neighbours. None means the parameter of the classifier.
         return_distance : bool, default=True
-            Whether to return the distances, too.
+            Whether to return the distances.
 
         Returns
         -------

@@ -25,36 +25,36 @@ class VectorITML(PairPeer):
     identity with slacks under the LogDet loss; bounds at the 5th and the 95th percentile of the distances; gamma = 1
     for every pair; and distances without a scale.
 
-    The following is our choice. The solver is ours. The problem is convex and its solution is unique, so that our
-    solver and that of metric-learn [2]_ differ only in their accuracy, which ours certifies (docs/estimators.md
-    compares them). The percentiles are those of the squared distances of the pairs; metric-learn uses the percentiles
-    of the plain distances of all examples as bounds on squared distances. The pairs are random, `budget` per class, and
+    The following is our choice. The solver is ours. The problem is convex and its solution is unique, so our
+    solver and metric-learn's solver [2]_ differ only in their accuracy, which ours certifies (docs/estimators.md
+    compares them). We take percentiles of the squared distances of the pairs; metric-learn uses the percentiles of the
+    plain distances of all examples as bounds on squared distances. The pairs are random, `budget` per class, and
     half of them are similar. The source does not treat matrices. "raw" is the simplest way to apply metric-learn to
     matrices; "log" is the method of `VemulapalliMetric` with other settings.
 
     Parameters
     ----------
-    vectors : {"log", "raw"}, default="log"
+    vectors : {'log', 'raw'}, default='log'
         Whether to use the half vectors of the logarithm or of the matrix itself.
     gamma : float, default=1.0
         The weight of each pair.
-    pairs : {"random", "neighbors"} or PairSelection, default="random"
+    pairs : {'random', 'neighbors'} or PairSelection, default='random'
         How pairs are selected, as in `CovMetric`.
     budget : int or None, default=None
         The number of pairs per class, or per example for "neighbors", as in `CovMetric`.
-    bounds : (near, far), {"absolute", "quantile"} or Bounds, default="quantile"
+    bounds : (near, far), {'absolute', 'quantile'} or Bounds, default='quantile'
         The bounds on squared distances in units of `scale`.
-    scale : {"median", None} or float, default=None
-        The squared distance that serves as unit; None means 1.
+    scale : {'median', None} or float, default=None
+        The unit of the bounds, a squared distance. None means 1.
     reg : float, default=0.0
         This fraction of the mean eigenvalue of a matrix is added to its diagonal, which makes singular matrices
         positive definite.
     tol : float, default=1e-6
         The bound on the relative duality gap.
     max_iter : int or None, default=None
-        The largest number of iterations. None means the default of the solver.
+        The maximum number of iterations. None means the default of the solver.
     random_state : int, RandomState, Generator or None, default=None
-        Selects the random pairs.
+        The source of random pairs.
     n_jobs : int or None, default=None
         The number of threads. The result does not depend on it.
 
@@ -69,7 +69,7 @@ class VectorITML(PairPeer):
     certificate_ : Certificate
         A proven bound on how far W is from the optimum.
     history_ : History
-        The course of the solve.
+        The history of the solve.
     n_iter_ : int
         The number of iterations.
     scale_ : float

@@ -23,7 +23,7 @@ class LEML(PairPeer):
     text of the source). The distance is D(X1, X2) = tr(Q (log X1 - log X2)^2). The problem is our `problem_` with slack
     "is". The algorithm projects cyclically, one pair at a time, by ITML's closed form with p = tr(Q A) instead of
     p = v^T Q v, and with the update Q <- Q + beta Q A Q. That closed form is exact if A = v v^T. But
-    A = (log X1 - log X2)^2 has full rank, so that the projected Q does not lie on the half-space ("they misused the
+    A = (log X1 - log X2)^2 has full rank, so the projected Q does not lie on the half-space ("they misused the
     Woodbury matrix inversion formula"). The iteration converges to a point that is not optimal; for small lam it had
     not converged after 1,000 cycles on NATOPS. `certificate_` bounds the distance from the optimum, and `history_`
     holds the objective after each cycle.
@@ -33,23 +33,23 @@ class LEML(PairPeer):
     100,000 projections. The code has tol = 1e-2. Our default is 1e-3, as in metric-learn's ITML, which gives LEML more
     iterations. ITML's code does not warn at the limit, and neither does this class; see `converged_`.
 
-    The following is our choice. Pairs, bounds and weights are those of the paper on which this library is based, so
-    that this class and ``CovMetric("log", lam=lam, **PAPER_SETTINGS)`` pose the same problem. gamma is the weight of a
+    The following is our choice. Pairs, bounds and weights follow the paper on which this library is based, so that this
+    class and ``CovMetric("log", lam=lam, **PAPER_SETTINGS)`` pose the same problem. gamma is the weight of a
     pair, 1/(lam K). In exact arithmetic, Q stays positive definite: |beta| tr(Q A) < 1 in every step that shrinks Q, so
-    that I + beta Q^1/2 A Q^1/2 is positive definite. If Q becomes singular by rounding, `fit` raises ValueError.
+    I + beta Q^1/2 A Q^1/2 is positive definite. If Q becomes singular by rounding, `fit` raises ValueError.
 
     Parameters
     ----------
     lam : float, default=1e-2
         The weight of each of the K pairs is gamma = 1/(lam K).
-    pairs : {"random", "neighbors"} or PairSelection, default="random"
+    pairs : {'random', 'neighbors'} or PairSelection, default='random'
         How pairs are selected, as in `CovMetric`.
     budget : int or None, default=None
         The number of pairs per class, or per example for "neighbors", as in `CovMetric`.
-    bounds : (near, far), {"absolute", "quantile"} or Bounds, default="absolute"
+    bounds : (near, far), {'absolute', 'quantile'} or Bounds, default='absolute'
         The bounds on squared distances in units of `scale`; "absolute" means 0.05 and 0.95.
-    scale : {"median", None} or float, default="median"
-        The squared distance that serves as unit; "median" is the median over the pairs.
+    scale : {'median', None} or float, default='median'
+        The unit of the bounds, a squared distance; "median" is the median over the pairs.
     reg : float, default=0.0
         This fraction of the mean eigenvalue of a matrix is added to its diagonal, which makes singular matrices
         positive definite.
@@ -187,7 +187,7 @@ def leml(problem: MetricProblem, tol: float = 1e-3, max_iter: int = 100_000) -> 
     Raises
     ------
     ValueError
-        If the problem has another slack, or if a setting is invalid.
+        If the problem has a different slack, or if a setting is invalid.
 
     Examples
     --------
@@ -220,7 +220,7 @@ class _State:
     def __init__(self, problem: MetricProblem) -> None:
         self._problem = problem
         self._embedded = np.ascontiguousarray(problem.embedded)
-        self._used = np.flatnonzero(problem.squared_norms > 0.0)  # ITML drops pairs of equal vectors, too
+        self._used = np.flatnonzero(problem.squared_norms > 0.0)  # ITML also drops pairs of equal vectors
         self.W: FloatArray = np.eye(problem.n)
         self.multipliers: FloatArray = np.zeros(problem.n_pairs)
         self._xi: FloatArray = problem.bounds.copy()
@@ -237,7 +237,7 @@ class _State:
             multipliers[k] -= alpha
             beta = y * alpha / (1.0 - y * alpha * p)
             xi[k] = 1.0 / (1.0 / xi[k] + y * alpha / gamma)
-            W = W + beta * (G @ G.T)  # the error: Woodbury's formula needs a matrix instead of beta
+            W = W + beta * (G @ G.T)  # LEML's error: Woodbury's formula needs a matrix instead of the scalar beta
         self.W = W
 
 

@@ -14,23 +14,23 @@ class VemulapalliMetric(PairPeer):
     The following comes from the source [1]_, according to its abstract and to the paper on which this library is based:
     the log-Euclidean map, the half vectors with sqrt(2) off the diagonal, and the learning problem of ITML [2]_, which
     minimises the LogDet divergence from the identity, with an upper bound on the distances of similar pairs, a lower
-    bound on those of dissimilar pairs, and slacks under the LogDet loss.
+    bound on the distances of dissimilar pairs, and slacks under the LogDet loss.
 
-    The following is our choice. The pairs, the bounds and the weights are those of the paper on which this library is
-    based, so that the methods differ only in the metric. The solver is ours, which certifies its result, whereas ITML
+    The following is our choice. The pairs, the bounds and the weights follow the paper on which this library is based,
+    so that the methods differ only in the metric. The solver is ours, which certifies its result, whereas ITML
     stops by a heuristic rule. Both solve the same convex problem, whose solution is unique.
 
     Parameters
     ----------
     lam : float, default=1e-2
         The weight of each of the K pairs is 1/(lam K), which is gamma in ITML.
-    pairs : {"random", "neighbors"} or PairSelection, default="random"
+    pairs : {'random', 'neighbors'} or PairSelection, default='random'
         How pairs are selected, as in `CovMetric`.
     budget : int or None, default=None
         The number of pairs per class, or per example for "neighbors", as in `CovMetric`.
-    bounds : (near, far), {"absolute", "quantile"} or Bounds, default="absolute"
+    bounds : (near, far), {'absolute', 'quantile'} or Bounds, default='absolute'
         The bounds on squared distances in units of `scale`; "absolute" means 0.05 and 0.95.
-    scale : {"median", None} or float, default="median"
+    scale : {'median', None} or float, default='median'
         The squared distance that serves as unit; "median" is the median over the pairs.
     reg : float, default=0.0
         This fraction of the mean eigenvalue of a matrix is added to its diagonal, which makes singular matrices

@@ -32,7 +32,7 @@ class KernelTargetAlignment(PeerMetric):
     exact gradient by the formula of Daleckii and Krein for the derivatives of the logarithm and of the exponential. On
     the data that we tried, the alignment itself has no maximum: it keeps increasing as G becomes singular. Therefore,
     `penalty` times |log G|^2, the squared affine-invariant distance of G from the identity, is subtracted. The
-    objective is not concave, so that there is no certificate: "there is no way to know the objective gap", as the paper
+    objective is not concave, so there is no certificate: "there is no way to know the objective gap", as the paper
     on which this library is based says.
 
     Parameters
@@ -47,7 +47,7 @@ class KernelTargetAlignment(PeerMetric):
     tol : float, default=1e-5
         The bound on the largest entry of the gradient.
     max_iter : int, default=1000
-        The largest number of steps. Reaching it gives a ConvergenceWarning.
+        The maximum number of steps. Reaching it issues a ConvergenceWarning.
     n_jobs : int or None, default=None
         The number of threads that transform matrices. The result does not depend on it.
 

@@ -1,4 +1,4 @@
-"""Pictures. The functions draw on given axes or return a figure; none of them needs a display."""
+"""Pictures. The functions draw on given axes or return a figure, and do not need a display."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def plot_accuracies(
     values : sequence of sequences of float
         The accuracies of each method, from 0 to 1.
     kinds : sequence of str
-        The kind of each method. Each kind has its own colour.
+        The kind of each method, which determines its colour.
     unit : str, default=""
         What a dot stands for.
 

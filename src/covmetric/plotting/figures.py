@@ -19,14 +19,14 @@ def new_figure(width: float, height: float, columns: int, rows: int = 1, **setti
     rows : int, default=1
         The number of rows.
     **settings : Any
-        More arguments of matplotlib's ``Figure.subplots``.
+        Further arguments of matplotlib's ``Figure.subplots``.
 
     Returns
     -------
     figure : matplotlib Figure
         The figure.
     axes : array of matplotlib Axes
-        Shape (columns,) if there is one row, else (rows, columns).
+        The axes, of shape (columns,) if there is one row, otherwise (rows, columns).
 
     Examples
     --------
@@ -51,7 +51,7 @@ def save_figure(figure: Any, path: str | os.PathLike[str]) -> Path:
     figure : matplotlib Figure
         The figure.
     path : str or path
-        The file. Its ending selects the format.
+        The file. Its extension selects the format.
 
     Returns
     -------

@@ -11,7 +11,7 @@ from covmetric.plotting.bars import COLOURS
 from covmetric.plotting.excess import FLOOR
 from covmetric.plotting.figures import new_figure
 
-#: Colours of the orders as they appear: grey, orange and blue, then the others.
+#: The colours of the orders, in the order of their appearance: grey, orange and blue, then the others.
 _ORDER_COLOURS = (COLOURS[0], COLOURS[2], COLOURS[5], COLOURS[3], COLOURS[1], COLOURS[6], COLOURS[4])
 _AXES = {"epoch": "epochs", "projections": "projections onto a half-space", "seconds": "seconds"}
 
@@ -23,7 +23,7 @@ def plot_convergence(points: Sequence[Any], x: str = "epoch") -> Any:
     ----------
     points : sequence of Point
         The points of a `covmetric.experiments.convergence.ConvergenceTable`.
-    x : {"epoch", "projections", "seconds"}, default="epoch"
+    x : {'epoch', 'projections', 'seconds'}, default='epoch'
         The horizontal axis.
 
     Returns

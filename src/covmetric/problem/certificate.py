@@ -10,7 +10,7 @@ from dataclasses import dataclass
 class Certificate:
     """An upper bound on the distance of a metric from the optimum, computed from the data by weak duality.
 
-    Parameters
+    Attributes
     ----------
     primal : float
         The objective P(W) of the metric, with the best slack for each pair.
@@ -21,8 +21,8 @@ class Certificate:
     relative_gap : float
         gap / max(1, |primal|).
     max_violation : float
-        The largest violation y_k (s_k - xi_k) >= 0 of a constraint, with s_k the squared distance divided by its
-        bound and xi_k the slack that belongs to the multiplier; 0 at the optimum.
+        The largest violation y_k (s_k - xi_k) >= 0 of a constraint, where s_k is the squared distance divided by its
+        bound, and xi_k is the slack that belongs to the multiplier. It is 0 at the optimum.
     tol : float
         The requested tolerance on the relative gap.
     rounding : float
@@ -51,7 +51,7 @@ class Certificate:
     def from_values(
         cls, primal: float, dual: float, *, max_violation: float, tol: float, rounding: float
     ) -> Certificate:
-        """Return the certificate of a primal and a dual value.
+        """Create a certificate from a primal and a dual value.
 
         Parameters
         ----------
@@ -75,25 +75,25 @@ class Certificate:
 
     @property
     def bound(self) -> float:
-        """The proven upper bound on P(W) - P*: the gap plus its rounding error; infinity if either is NaN."""
+        """The proven upper bound on P(W) - P*: the gap plus its rounding error, or infinity if either is NaN."""
         bound = max(self.gap, 0.0) + self.rounding
         return math.inf if math.isnan(bound) else bound
 
     @property
     def trusted(self) -> bool:
-        """Whether the rounding error is within the tolerance and the gap is not negative beyond it."""
+        """Whether the rounding error is within the tolerance, and the gap is not below minus the tolerance."""
         scale = max(1.0, abs(self.primal))
         return self.rounding <= self.tol * scale and self.gap >= -self.tol * scale
 
     @property
     def solved(self) -> bool:
-        """Whether P(W) - P* is proven to be within the tolerance, rounding included."""
+        """Whether P(W) - P* is proven to be within the tolerance, including rounding errors."""
         # An infinite objective has an infinite scale, which would make an infinite gap relatively small.
         return self.trusted and math.isfinite(self.bound) and self.bound <= self.tol * max(1.0, abs(self.primal))
 
     @property
     def distance_factor(self) -> tuple[float, float]:
-        """Factors (lo, hi) with lo D* <= D <= hi D* for every learned squared distance D and the optimal one, D*.
+        """Factors (lo, hi) with lo D* <= D <= hi D* for every learned squared distance D and its optimal value D*.
 
         P(W) - P* is at least sum(mu - log mu - 1) over the eigenvalues mu of W*^-1 W. Each eigenvalue therefore lies
         between the two roots of mu - log mu - 1 = bound.

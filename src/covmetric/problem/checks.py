@@ -18,14 +18,14 @@ def check_pairs(pairs: Any, n_examples: int) -> IntArray:
 
     Parameters
     ----------
-    pairs : array-like of int, shape (K, 2)
+    pairs : array-like of int of shape (K, 2)
         The pairs.
     n_examples : int
         The number of examples that they index.
 
     Returns
     -------
-    array of int, shape (K, 2)
+    array of int of shape (K, 2)
         A copy.
 
     Raises
@@ -47,9 +47,9 @@ def check_pairs(pairs: Any, n_examples: int) -> IntArray:
     return np.array(array, dtype=np.int64, order="C")
 
 
-@np.errstate(all="ignore")  # overflow is what this function looks for
+@np.errstate(all="ignore")  # this function detects overflow
 def check_scale(terms: PairTerms, squared_norms: FloatArray) -> None:
-    """Raise ValueError if the objective overflows, or if a pair costs infinitely much in every metric.
+    """Raise ValueError if the objective overflows, or if a pair has an infinite loss in every metric.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def check_scale(terms: PairTerms, squared_norms: FloatArray) -> None:
     ------
     ValueError
         If a squared distance is too far from its bound for its loss to be computed, or if a pair of equal examples is
-        dissimilar and the slack puts no finite price on it.
+        dissimilar and its loss is infinite.
     """
     ratios = squared_norms / terms.bounds
     losses = terms.weights * terms.slack.divergence(np.where(squared_norms > 0.0, ratios, 1.0))
@@ -78,8 +78,8 @@ def check_scale(terms: PairTerms, squared_norms: FloatArray) -> None:
     if coincident.any() and np.isinf(terms.slack.divergence(np.zeros(1)))[0]:
         k = first_index(coincident)[0]
         raise ValueError(
-            f"{_name(terms, k)} is dissimilar, but its examples are equal (F = 0): with slack {terms.slack.name!r} it "
-            "costs infinitely much; leave the pair out, or choose slack 'l2' or 're'"
+            f"{_name(terms, k)} is dissimilar, but its examples are equal (F = 0): with slack {terms.slack.name!r} its "
+            "loss is infinite; leave the pair out, or choose slack 'l2' or 're'"
         )
 
 

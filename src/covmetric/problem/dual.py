@@ -12,8 +12,8 @@ from covmetric._utils.validation import FloatArray
 from covmetric.problem.terms import PairTerms
 
 _EPS = float(np.finfo(np.float64).eps)
-# If the rounding error of log det, relative to the dual value, is above this, the slower factorisation pays: the
-# default tolerance is 1e-6, and users ask for 1e-10.
+# If the rounding error of log det, relative to the dual value, is above this limit, the slower factorisation is used.
+# The default tolerance is 1e-6, and users may request 1e-10.
 _ACCURATE_BELOW = 1e-11
 
 
@@ -21,7 +21,7 @@ _ACCURATE_BELOW = 1e-11
 class DualPoint:
     """Dual feasible multipliers, with their value and their metric.
 
-    Parameters
+    Attributes
     ----------
     multipliers : array of shape (K,)
         The multipliers alpha.
@@ -105,9 +105,9 @@ class Dual:
         return self._from_grams(multipliers, self.t(multipliers), self._sums.gram(signed), self._sums.gram(-signed))
 
     def repaired(self, multipliers: FloatArray) -> DualPoint:
-        """Clip each multiplier to its own domain, and return the best feasible point on the ray through the result.
+        """Clip each multiplier to its domain, and return the best feasible point on the ray through the result.
 
-        The dual objective is concave along the ray and 0 at its origin, so that such a point exists.
+        The dual objective is concave along the ray and 0 at its origin, so such a point exists.
 
         Parameters
         ----------
@@ -117,7 +117,7 @@ class Dual:
         Returns
         -------
         DualPoint
-            Its value is 0 or more.
+            The best point. Its value is at least 0.
         """
         clipped = self.clipped(multipliers)
         if not clipped.any():
@@ -139,12 +139,12 @@ class Dual:
         return self._origin()
 
     def _origin(self) -> DualPoint:
-        """Return the point with all multipliers zero."""
+        """Return the point at which all multipliers are zero."""
         n = self._sums.rows.shape[2]
         return DualPoint(np.zeros(len(self._bounds)), 0.0, np.eye(n), n * _EPS)
 
     def clipped(self, multipliers: FloatArray) -> FloatArray:
-        """Return the multipliers, each moved to the nearest value in its own domain.
+        """Return the multipliers, each clipped to its domain.
 
         Parameters
         ----------
@@ -206,7 +206,7 @@ class Dual:
             return None
         inverse = Q_inverse @ solve_triangular(inner, np.eye(n))
         inner_inverse = np.linalg.inv(inner)
-        # The columns of Q and of B have errors of eps times these sizes, and log det passes them on by its gradients.
+        # The columns of Q and of B have errors of eps times these sizes, which log det propagates by its gradients.
         spread = (np.abs(Q_inverse) * size[:, None]).sum(axis=0)
         B_size = np.sqrt(np.diag(BB))
         rounding = 2.0 * _EPS * float(spread.sum())

@@ -26,7 +26,7 @@ from covmetric.problem.sums import PairSums
 from covmetric.problem.terms import PairTerms
 from covmetric.slacks import Slack, get_slack
 
-# Overflow is an infinite loss or an infeasible point here, and deserves no warning.
+# Overflow means an infinite loss or an infeasible point, which is handled without a warning.
 _quietly = np.errstate(all="ignore")
 
 
@@ -34,14 +34,14 @@ _quietly = np.errstate(all="ignore")
 class CertifiedPoint:
     """A metric and dual feasible multipliers, with their certificate.
 
-    Parameters
+    Attributes
     ----------
     W : array of shape (n, n)
         The metric.
     multipliers : array of shape (K,)
         The multipliers.
     certificate : Certificate
-        The certificate of exactly these two.
+        The certificate of exactly this metric and these multipliers.
     ratios : array of shape (K,)
         The squared distances of the pairs in this metric, divided by their bounds.
     derived : bool
@@ -64,7 +64,7 @@ class CertifiedPoint:
 
 
 class MetricProblem:
-    r"""The problem of learning the metric W nearest to the identity that respects bounds on squared distances.
+    r"""The problem of finding the metric W nearest to the identity, subject to soft bounds on squared distances.
 
     minimise over W > 0 and xi > 0
 
@@ -79,7 +79,7 @@ class MetricProblem:
     ----------
     embedded : array of shape (l, n, m)
         The embedded examples Phi(X).
-    pairs : array of int, shape (K, 2)
+    pairs : array of int of shape (K, 2)
         Indices into `embedded`.
     similar : array of shape (K,)
         +1 for pairs whose squared distance should be at most the bound, -1 for pairs whose squared distance should be
@@ -87,28 +87,28 @@ class MetricProblem:
     bounds : array of shape (K,) or float
         Bounds b_k > 0 on the squared distances.
     weights : array of shape (K,) or float
-        Weights c_k > 0 of the losses; the paper takes 1/(lambda K).
+        Weights c_k > 0 of the losses. The paper uses 1/(lambda K).
     slack : {'is', 'l2', 're'} or Slack, default='is'
-        The divergence d that prices a violated bound.
+        The divergence d that penalises violated bounds.
 
     Attributes
     ----------
-    pairs : array of int, shape (K, 2)
+    pairs : array of int of shape (K, 2)
         The index pairs, read-only.
     similar, bounds, weights : arrays of shape (K,)
         The signs, bounds and weights of the pairs, read-only.
     slack : Slack
         The divergence d.
     terms : PairTerms
-        All of these in one object. Solvers ask it which pairs are active.
+        All of the above in one object. Solvers use it to determine which pairs are active.
     sums : PairSums
         Sums over the pairs, by chunks. Solvers use it for gradients and for squared distances.
 
     Raises
     ------
     ValueError
-        If an argument is invalid; the message names the argument, the index and the value. With slack 'is' also if the
-        examples of a dissimilar pair are equal (F = 0): no metric separates them, and their loss is infinite.
+        If an argument is invalid; the message names the argument, the index and the value. With slack 'is', also if the
+        examples of a dissimilar pair are equal (F = 0), because no metric separates them and their loss is infinite.
 
     Examples
     --------
@@ -157,7 +157,7 @@ class MetricProblem:
         weights : array of shape (K,) or float
             Weights c_k > 0 of the losses.
         slack : {'is', 'l2', 're'} or Slack, default='is'
-            The divergence d that prices a violated bound.
+            The divergence d that penalises violated bounds.
 
         Returns
         -------
@@ -201,16 +201,16 @@ class MetricProblem:
         bounds: Any = None,
         weights: Any = None,
     ) -> MetricProblem:
-        """Return a problem on the same examples with other pairs, bounds or weights.
+        """Return a problem on the same examples with different pairs, bounds or weights.
 
         The examples are shared between the two problems, not copied.
 
         Parameters
         ----------
         keep : array of int or bool, or None, default=None
-            The pairs to keep, in this order; None keeps all pairs.
-        pairs : array of int, shape (q, 2), or None, default=None
-            Pairs to add after the ones that are kept.
+            The pairs to keep, in this order. None keeps all pairs.
+        pairs : array of int of shape (q, 2) or None, default=None
+            Pairs to add after the pairs that are kept.
         similar : array of shape (q,) or None, default=None
             +1 or -1 for each added pair.
         bounds : array or float, or None, default=None
@@ -229,7 +229,7 @@ class MetricProblem:
 
         See Also
         --------
-        SolveResult.warm_start : The multipliers of a solved problem as a warm start for the new one.
+        SolveResult.warm_start : The multipliers of a solved problem as a warm start for the new problem.
 
         Examples
         --------
@@ -239,7 +239,7 @@ class MetricProblem:
         3
         """
         if (pairs is None) != (similar is None):
-            raise ValueError("pairs and similar go together: give both or neither")
+            raise ValueError("pairs and similar must be given together: give both or neither")
         kept = np.arange(self.n_pairs)
         if keep is not None:
             chosen = np.asarray(keep)
@@ -328,7 +328,7 @@ class MetricProblem:
 
     @_quietly
     def slacks(self, W: Any) -> FloatArray:
-        """Return the best slacks xi for a metric: 1 if the bound holds, else the squared distance over the bound.
+        """Return the best slacks xi for a metric: 1 if the bound holds, otherwise the squared distance over the bound.
 
         Parameters
         ----------
@@ -416,9 +416,10 @@ class MetricProblem:
         return point.metric
 
     def clipped(self, multipliers: FloatArray) -> FloatArray:
-        """Return the multipliers, each clipped to its own dual domain.
+        """Return the multipliers, each clipped to its dual domain.
 
-        The result may still have I + S not positive definite. Solvers use this method to propose multipliers.
+        The result may still be infeasible, because I + S need not be positive definite. Solvers use this method to
+        propose multipliers.
 
         Parameters
         ----------
@@ -436,7 +437,8 @@ class MetricProblem:
     def dual_losses(self, multipliers: FloatArray) -> float:
         """Return sum_k c_k h(t_k), the part of the dual objective that does not depend on I + S.
 
-        Solvers that know log det(I + S) use this method to estimate the dual objective without a sum over the A_k.
+        Solvers that have computed log det(I + S) use this method to estimate the dual objective without a sum over the
+        A_k.
 
         Parameters
         ----------
@@ -478,7 +480,7 @@ class MetricProblem:
     def certified(self, W: Any = None, multipliers: Any = None, tol: float = 1e-6) -> CertifiedPoint:
         """Return a metric and repaired multipliers, with their certificate.
 
-        The repair clips each multiplier to its own domain and scales all of them by the theta in (0, 1] that maximises
+        The repair clips each multiplier to its domain and scales all of them by the theta in (0, 1] that maximises
         the dual. The scale theta = 0 would give the bound 0, so the gap is finite for every positive definite W. If the
         metric that is derived from the multipliers is too ill-conditioned to be stored, the identity takes its place.
 
@@ -512,7 +514,7 @@ class MetricProblem:
     def certified_arrays(
         self, W: FloatArray | None, multipliers: FloatArray | None, tol: float = 1e-6
     ) -> CertifiedPoint:
-        """Return the same as `certified` without checking types and shapes; the loop of the solvers calls this method.
+        """Return the same as `certified`, without checking types and shapes. The loop of the solvers calls this method.
 
         Parameters
         ----------

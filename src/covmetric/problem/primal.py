@@ -1,4 +1,4 @@
-"""The primal problem: the objective of a metric with the entries that are stored, and its rounding error."""
+"""The primal problem: the objective of a metric, given its stored entries, and the rounding error."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from covmetric.problem.sums import is_multiple_of_identity
 from covmetric.problem.terms import PairTerms
 
 _EPS = float(np.finfo(np.float64).eps)
-# If the error of the objective, relative to its value, is above this, the correction for the rounding of the factor
-# pays: the default tolerance is 1e-6, and users ask for 1e-10.
+# If the error of the objective, relative to its value, is above this limit, the rounding of the factor is corrected.
+# The default tolerance is 1e-6, and users may request 1e-10.
 _ACCURATE_BELOW = 1e-11
 # Four slices hold 70 bits or more of each row of a factor, enough for twice the working precision.
 _SLICES = 4
@@ -23,7 +23,7 @@ _SLICES = 4
 class PrimalPoint:
     """A positive definite metric, with its objective and its squared distances.
 
-    Parameters
+    Attributes
     ----------
     metric : array of shape (n, n)
         The metric W.
@@ -135,24 +135,24 @@ class Primal:
     ) -> tuple[PrimalPoint, float]:
         """Return the point with these values, and its error without the rounding of the last summation.
 
-        `error` is the error of log det. `shift` is the error of s; the losses pass it on to second order.
+        `error` is the error of log det. `shift` is the error of s, which the losses propagate to second order.
         """
         active = self._terms.active(s)
         s_a, shift, c = s[active], shift[active], self._weights[active]
         pull = np.abs(self._slack.gradient(s_a))
-        price = c @ self._slack.divergence(s_a)
+        loss = c @ self._slack.divergence(s_a)
         bend = self._slack.curvature(s_a) * shift**2
         error += float(c @ np.where(shift > 0.0, pull * shift + bend, 0.0))
         n, trace = len(W), float(W.trace())
-        rounding = error + _EPS * float(abs(logdet) + trace + n + price + (c * pull) @ s_a)
-        return PrimalPoint(W, float(trace - logdet - n + price), s, rounding), error
+        rounding = error + _EPS * float(abs(logdet) + trace + n + loss + (c * pull) @ s_a)
+        return PrimalPoint(W, float(trace - logdet - n + loss), s, rounding), error
 
 
 def residual(W: FloatArray, factor: FloatArray) -> FloatArray:
     """Return W - L L^T to twice the working precision.
 
-    The rows of L are cut into slices of so few bits that the products of two slices are exact. The exact products are
-    added up with the rounding error of each addition.
+    The rows of L are cut into slices that have few enough bits for the product of two slices to be exact. The exact
+    products are summed together with the rounding error of each addition.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ from covmetric._utils.validation import FloatArray, IntArray, read_only
 def is_multiple_of_identity(matrix: FloatArray) -> bool:
     """Return whether a square matrix is w I with w != 0.
 
-    Solves begin at such a matrix, and sums over the pairs follow from the squared norms there.
+    Solves start at such a matrix, for which sums over the pairs follow from the squared norms.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class PairSums:
     ----------
     rows : array of shape (l, m, n)
         The embedded examples, each transposed, C-contiguous.
-    pairs : array of int, shape (K, 2)
+    pairs : array of int of shape (K, 2)
         Indices into `rows`.
 
     Examples
@@ -69,7 +69,7 @@ class PairSums:
         self._lock = threading.Lock()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return only what cannot be computed from the rest."""
+        """Return the attributes that cannot be computed from others."""
         return {"rows": self.rows, "pairs": self.pairs}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -94,7 +94,8 @@ class PairSums:
         Returns
         -------
         array of shape (K, n(n+1)/2) or None
-            None if they would take more than `max_bytes`, and if m = 1: the differences themselves are shorter then.
+            The triangles, or None if they would take more than `max_bytes`. Also None if m = 1, because the differences
+            themselves are shorter.
         """
         if self._kept_triangles is not None:
             return self._kept_triangles
@@ -112,7 +113,7 @@ class PairSums:
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        """Keep large arrays within a ``with`` block; the last user to leave its block releases them.
+        """Keep large arrays within a ``with`` block, until the last user leaves its block.
 
         Yields
         ------
@@ -153,7 +154,7 @@ class PairSums:
 
         Parameters
         ----------
-        indices : array of int, shape (a,), or None
+        indices : array of int of shape (a,) or None
             The pairs; None for all pairs.
         C : array of shape (n, n)
             The transform.
@@ -171,12 +172,12 @@ class PairSums:
     def roughly_transformed(self, indices: IntArray, C: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
         """Iterate as `transformed` does, but transform the examples if there are fewer of them than pairs.
 
-        The result loses a digit or two if the examples are far apart: it is accurate enough for a step, but not for a
-        certificate.
+        The result loses one or two digits if the examples are far apart. It is accurate enough for a step, but not for
+        a certificate.
 
         Parameters
         ----------
-        indices : array of int, shape (a,)
+        indices : array of int of shape (a,)
             The pairs.
         C : array of shape (n, n)
             The transform.
@@ -249,7 +250,7 @@ class PairSums:
         ----------
         E : array of shape (n, n)
             The symmetric matrix.
-        indices : array of int, shape (a,), or None, default=None
+        indices : array of int of shape (a,) or None, default=None
             The pairs; None for all pairs.
 
         Returns
@@ -272,7 +273,7 @@ class PairSums:
         weights : array of shape (K,)
             The weights w_k. Pairs with a weight of zero or less are left out.
         transform : array of shape (n, n) or None, default=None
-            If given, T^T F_k takes the place of F_k.
+            A matrix T. If given, T^T F_k replaces F_k.
 
         Returns
         -------
@@ -292,7 +293,7 @@ class PairSums:
     def weighted_sum(self, weights: FloatArray) -> FloatArray:
         """Return the sum of w_k A_k, with weights of either sign.
 
-        Positive and negative terms may cancel: the sum is accurate enough for a step, but not for a certificate.
+        Positive and negative terms may cancel, so the sum is accurate enough for a step, but not for a certificate.
 
         Parameters
         ----------
@@ -317,7 +318,7 @@ class PairSums:
             A symmetric matrix.
         weights : array of shape (a,)
             The weights w_k of these pairs.
-        indices : array of int, shape (a,)
+        indices : array of int of shape (a,)
             The pairs.
 
         Returns
@@ -335,8 +336,8 @@ class PairSums:
     def triangular_factor(self, weights: FloatArray) -> FloatArray:
         """Return the upper triangular R with R^T R = I + `gram(weights)`, without forming the right-hand side.
 
-        This is slower than a Cholesky factorisation of the sum, which loses half of the digits if the sum is
-        ill-conditioned.
+        This is slower but more accurate than a Cholesky factorisation of the sum, which loses half of the digits if the
+        sum is ill-conditioned.
 
         Parameters
         ----------

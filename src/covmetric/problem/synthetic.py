@@ -24,11 +24,11 @@ def make_paper_problem(
     K : int, default=50
         The number of pairs.
     lam : float, default=1e-2
-        The weight of the regulariser, lambda. The smaller it is, the more the pairs count.
+        The weight of the regulariser, lambda. A smaller lambda gives more weight to the pairs.
     seed : int, default=0
         The seed of the random numbers.
     slack : {'is', 'l2', 're'} or Slack, default='is'
-        The divergence that prices a violated bound.
+        The divergence that penalises violated bounds.
 
     Returns
     -------

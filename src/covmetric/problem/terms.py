@@ -1,4 +1,4 @@
-"""What each pair contributes to the objective: its difference, its sign, its bound, its weight and its slack."""
+"""The contribution of each pair to the objective: its difference, sign, bound, weight and slack."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from covmetric.slacks import Slack
 class PairTerms:
     """The pairs of a problem, with the bound and the loss of each.
 
-    Parameters
+    Attributes
     ----------
     sums : PairSums
         The differences F_k.
@@ -27,7 +27,7 @@ class PairTerms:
     weights : array of shape (K,)
         Weights c_k of the losses.
     slack : Slack
-        The divergence d that prices a violated bound.
+        The divergence d that penalises violated bounds.
     """
 
     sums: PairSums
@@ -46,7 +46,7 @@ class PairTerms:
 
         Returns
         -------
-        array of bool, shape (K,)
+        array of bool of shape (K,)
         """
         return self.similar * (ratios - 1.0) > 0.0
 

@@ -48,7 +48,7 @@ class Slack(ABC):
         Returns
         -------
         array
-            The costs, of the shape of `s`; zero at s = 1 only.
+            The costs, of the same shape as `s`. They are zero only at s = 1.
         """
 
     @abstractmethod
@@ -124,7 +124,7 @@ class Slack(ABC):
         Returns
         -------
         array
-            The minima; not finite where `t` lies outside of the dual domain.
+            The minima. They are not finite where `t` lies outside of the dual domain.
         """
 
     @staticmethod
@@ -140,7 +140,7 @@ class Slack(ABC):
         Returns
         -------
         float
-            The slack variable; infinite where `t` lies above the dual domain.
+            The slack variable, or infinity if `t` lies above the dual domain.
         """
 
     @staticmethod
@@ -156,7 +156,7 @@ class Slack(ABC):
         Returns
         -------
         float
-            The derivative; infinite where `t` lies above the dual domain.
+            The derivative, or infinity if `t` lies above the dual domain.
         """
 
     @staticmethod
@@ -172,5 +172,5 @@ class Slack(ABC):
         Returns
         -------
         float
-            The derivative; minus infinity at s = 0 if d(0) is infinite.
+            The derivative, or minus infinity at s = 0 if d(0) is infinite.
         """

@@ -13,7 +13,7 @@ from covmetric.slacks.base import Slack
 _T_AT_ZERO = -40.0
 # exp overflows beyond 709.
 _LARGEST_EXPONENT = 700.0
-# No optimum has multipliers near this bound, so that clipping t there costs nothing.
+# No optimum has multipliers near this bound, so clipping t there does not change the result.
 _T_MAX = 300.0
 
 

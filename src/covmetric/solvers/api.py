@@ -37,25 +37,25 @@ def solve(
         The problem.
     solver : {'auto', 'newton', 'dykstra'} or Solver, default='auto'
         'auto' chooses the faster solver by n, m, K and the weights: Dykstra if the examples have many more rows than
-        columns, else Newton (docs/solvers.md). 'dykstra' is the paper's method in permuted order; `Dykstra(order=...)`
-        gives the other orders.
+        columns, otherwise Newton (docs/solvers.md). 'dykstra' is the paper's method in permuted order. For the other
+        orders, pass `Dykstra(order=...)`.
     tol : float, default=1e-6
         The tolerance on the relative gap, gap / max(1, |primal|). 0 disables the gap and stall tests: the solver makes
         exactly `max_iter` iterations, and the status is MAX_ITER without a warning.
     max_iter : int or None, default=None
-        The limit on the number of iterations: steps (Newton) or epochs of K projections (Dykstra). None stands for the
+        The limit on the number of iterations: steps (Newton) or epochs of K projections (Dykstra). None means the
         default of the solver.
     random_state : int, numpy Generator or RandomState, or None, default=None
-        The seed of the random orders. The same int gives the same bits every time.
+        The seed of the random orders. The same int always gives the same bits.
     warm_start : array of shape (K,), SolveResult or None, default=None
         Multipliers to start from. They are repaired if they are not feasible for this problem.
     callback : callable or None, default=None
-        Called with a `SolverState` after each certificate; returning True stops the solve.
+        Called with a `SolverState` after each certificate. The solve stops if it returns True.
 
     Returns
     -------
     SolveResult
-        After Ctrl-C the best metric so far, with status INTERRUPTED.
+        The metric and its certificate. After Ctrl-C, the best metric so far, with status INTERRUPTED.
 
     Raises
     ------
@@ -89,7 +89,7 @@ def _solve(
     warm_start: Any,
     callback: Callback | None,
 ) -> SolveResult:
-    """Solve without releasing the sums over pairs, so that the next solve can use them."""
+    """Solve a problem, but keep the sums over pairs for the next solve."""
     chosen = choose_solver(solver, problem)
     check_tolerance(tol)
     limit = chosen.default_max_iter if max_iter is None else max_iter
@@ -110,7 +110,7 @@ def _solve(
             rng=generator(random_state),
             callback=callback,
         )
-        if interrupt_waits():  # the solve had ended already, but the caller may have more work to stop
+        if interrupt_waits():  # the solve has already ended, but the caller may have more work to stop
             result = replace(result, status=Status.INTERRUPTED)
         if result.status is not Status.SOLVED and not (tol == 0.0 and result.status is Status.MAX_ITER):
             _warn(result)
@@ -133,7 +133,7 @@ def solve_path(
     problem : MetricProblem
         The problem at lambda = 1. Its weights are divided by each lambda.
     lambdas : sequence of float
-        Positive numbers. They are processed from the largest to the smallest, whatever their order here.
+        Positive numbers, in any order. They are processed from the largest to the smallest.
     solver : {'auto', 'newton', 'dykstra'} or Solver, default='auto'
         The solver, as in `solve`.
     tol : float, default=1e-6
@@ -143,13 +143,13 @@ def solve_path(
     random_state : int, numpy Generator or RandomState, or None, default=None
         The seed of the random orders.
     callback : callable or None, default=None
-        Called with a `SolverState` after each certificate; returning True stops the whole path.
+        Called with a `SolverState` after each certificate. The whole path stops if it returns True.
 
     Returns
     -------
     list of SolveResult
-        In the order of `lambdas`, each with its own certificate. After Ctrl-C the list has only the solutions that were
-        reached, and the last of these has status INTERRUPTED.
+        The results in the order of `lambdas`, each with a certificate. After Ctrl-C, the list contains only the
+        solutions that were reached, and the last of these has status INTERRUPTED.
 
     Raises
     ------

@@ -26,7 +26,7 @@ class StepFailed(ArithmeticError):
 
 
 class StepStalled(ArithmeticError):
-    """No step improves the objective any more.
+    """No step improves the objective any further.
 
     Examples
     --------
@@ -58,14 +58,14 @@ class Solver(ABC, Generic[State]):
     A solver does not certify itself, does not count its iterations, and does not decide when to stop: the loop does.
     The loop calls `start` once, and then `step` once per iteration. Whenever `due` returns True, it certifies the
     `candidate` and passes the certified point to `resume`. A solver keeps everything that changes during a solve in its
-    state, so that one object can solve several problems, also in several threads.
+    state, so that one object can solve several problems, even in several threads.
 
     Attributes
     ----------
     name : str
         The key of the solver in `SOLVERS`.
     default_max_iter : int
-        The limit on the number of iterations if the user gives none.
+        The limit on the number of iterations if the user does not set one.
 
     Examples
     --------
@@ -90,15 +90,15 @@ class Solver(ABC, Generic[State]):
         problem : MetricProblem
             The problem.
         point : CertifiedPoint
-            Feasible multipliers and their metric: zeros and the identity, or a warm start. The state may not share
-            memory with it.
+            Feasible multipliers and their metric: zeros and the identity, or a warm start. The state must not share
+            memory with this point.
         rng : numpy.random.Generator
             The source of all random numbers of the solve.
 
         Returns
         -------
         State
-            Anything; the loop only passes it on.
+            The state. The loop passes it to the methods of the solver and does not use it otherwise.
 
         Raises
         ------
@@ -127,10 +127,9 @@ class Solver(ABC, Generic[State]):
 
     @abstractmethod
     def due(self, problem: MetricProblem, state: State, tol: float) -> bool:
-        """Return whether a certificate is worth its time now, without changing the state.
+        """Return whether a certificate should be computed now, without changing the state.
 
-        The answer may depend on the work done so far but not on the clock, so that a seed gives the same bits every
-        time.
+        The answer may depend on the work done so far but not on the clock, so that a seed always gives the same bits.
 
         Parameters
         ----------
@@ -158,9 +157,9 @@ class Solver(ABC, Generic[State]):
         Returns
         -------
         W : array of shape (n, n) or None
-            The metric. None stands for the metric of the multipliers.
+            The metric. None means the metric of the multipliers.
         multipliers : array of shape (K,) or None
-            The multipliers. None stands for the multipliers that follow from W. Later steps may not change either
+            The multipliers. None means the multipliers that follow from W. Later steps must not change either
             array.
         """
 
@@ -175,7 +174,7 @@ class Solver(ABC, Generic[State]):
         state : State
             The state.
         point : CertifiedPoint
-            The certified candidate. The state may not share memory with it that later steps change.
+            The certified candidate. Later steps must not change its arrays.
         """
 
     @abstractmethod

@@ -1,8 +1,8 @@
 """The compiled kernels, the only Numba code of covmetric: Dykstra's projection, and sums for Newton's step.
 
 A sweep projects the current metric onto a list of half-spaces, one after the other. The mathematics keeps the paper's
-letters. BLAS and LAPACK are those of SciPy, called by address: ``add_symbol`` gives the linker a name for each routine,
-so that Numba can cache the compiled code (a pointer in a global variable would prevent that).
+letters. The BLAS and LAPACK routines of SciPy are called by address: ``add_symbol`` gives the linker a name for each
+routine, so that Numba can cache the compiled code (a pointer in a global variable would prevent that).
 
 Arrays are float64 and C-contiguous. A row-major array of shape (m, n) holds F transposed, which BLAS reads as the
 column-major matrix F of shape (n, m). The triangle that BLAS calls "L" is the upper triangle of a row-major W.
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # Status codes of `sweep`.
 DONE, BROKEN = 0, 1
 
-# The characters that BLAS takes as options, and their places in the array that holds them.
+# The characters that BLAS accepts as options, and their positions in the array that holds them.
 _OPTIONS = np.frombuffer(b"LRNTU", dtype=np.uint8)
 _LOWER, _RIGHT, _NORMAL, _TRANSPOSED, _UPPER = range(5)
 
@@ -64,7 +64,7 @@ def _jit(function: Any, **options: Any) -> Any:
 
 
 # Plain sums may be reassociated and use fused operations, which changes their last digits only. No other assumption of
-# `fastmath` is allowed: NaN and infinity keep their meaning. `python -m benchmarks.sums` prints what this gains.
+# `fastmath` is allowed: NaN and infinity keep their meaning. `python -m benchmarks.sums` prints the speed-up.
 _jit_sums = functools.partial(_jit, fastmath={"reassoc", "contract"})
 
 
@@ -86,7 +86,7 @@ class CompiledSlack:
 
     @property
     def addresses(self) -> tuple[int, int, int]:
-        """The addresses that `sweep` and `find_root` take."""
+        """The addresses of the functions, as arguments of `sweep` and `find_root`."""
         return self.xi.address, self.xi_prime.address, self.gradient.address
 
 
@@ -107,7 +107,7 @@ def compile_slack(slack: Slack) -> CompiledSlack:
 
 @functools.cache
 def _cfunc(function: Any) -> Any:
-    """Compile a function once per process: its machine code is never freed."""
+    """Compile a function once per process, because its machine code is never freed."""
     try:
         return numba.cfunc("float64(float64)", cache=True)(function)
     except RuntimeError:
@@ -116,7 +116,7 @@ def _cfunc(function: Any) -> Any:
 
 @intrinsic
 def _call(typingctx, address, x):
-    """Call the float64(float64) function at an address. Passing Numba's own function objects takes 10 us each."""
+    """Call the float64(float64) function at an address. Passing a function object of Numba would take 10 us."""
 
     def generate(context, builder, signature, arguments):
         double = ir.DoubleType()
@@ -128,7 +128,7 @@ def _call(typingctx, address, x):
 
 @_jit
 def _dot(x, y, size):
-    """Return <x, y> over the first entries, in four sums: a single sum would wait for each addition."""
+    """Return <x, y> over the first entries, as four sums, because a single sum would wait for each addition."""
     s0 = s1 = s2 = s3 = 0.0
     for block in range(size // 4):
         i = 4 * block
@@ -143,10 +143,10 @@ def _dot(x, y, size):
 
 @_jit
 def _sums(d, e2, u):
-    """Return tr(T (I + u T)^-1) and minus its derivative, T tridiagonal; infinite at and beyond the pole.
+    """Return tr(T (I + u T)^-1) and minus its derivative for a tridiagonal T; infinite at and beyond the pole.
 
     T has the diagonal d and the squared off-diagonal e2. The pivots q of I + u T are all positive exactly to the right
-    of the pole, and log det(I + u T) = sum log q. Its two derivatives in u follow from those of the recurrence.
+    of the pole, and log det(I + u T) = sum log q. Its two derivatives in u follow by differentiating the recurrence.
     """
     q = 1.0 + u * d[0]
     if not q > 0.0:
@@ -193,8 +193,8 @@ def find_root(d, e2, trace, b, c, t, limit, xi, xi_prime, gradient):
     J decreases from +inf at the pole, minus the inverse of the largest eigenvalue of T. With f1 the trace and f2 the
     slack term, the iteration is Newton's method on 1/f1 - 1/f2. This function increases, is bounded at the pole and is
     concave for the slacks of the paper, so the iteration converges monotonically from the left. The root lies between 0
-    and the end `far`, where f2 equals f1(0) = trace. Every step stays in a bracket; one that would leave it is replaced
-    by a bisection.
+    and the end `far`, where f2 equals f1(0) = trace. Every step stays in a bracket; a step that would leave it is
+    replaced by a bisection.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def find_root(d, e2, trace, b, c, t, limit, xi, xi_prime, gradient):
     t : float
         The argument of xi at u = 0.
     limit : float
-        The u that brings the multiplier to zero, where the slack is 1; u = 0 is never beyond it.
+        The u at which the multiplier is zero and the slack is 1; u = 0 is never beyond it.
     xi, xi_prime, gradient : int
         Addresses of the slack's compiled scalar functions.
 
@@ -315,10 +315,10 @@ def _tridiagonal_lapack(T, d, e2, tau, work, ints, options):
 
 @_jit
 def _solve_loops(M, G):
-    """G <- R^-T G with M = R^T R, R lower. Return False if M is not positive definite.
+    """Set G <- R^-T G with M = R^T R, R lower. Return False if M is not positive definite.
 
-    LAPACK computes the other factor, M = R R^T. Going from the last row up, the loops start at zero. Both factors give
-    the same G^T M^-1 G.
+    LAPACK uses the factorisation M = R R^T instead. Here, the loops run from the last row up, so that they start at
+    zero. Both factors give the same G^T M^-1 G.
     """
     m, n = G.shape
     for k in range(m - 1, -1, -1):
@@ -344,7 +344,7 @@ def _solve_loops(M, G):
 
 @_jit
 def _solve_lapack(M, G, ints, reals, options):
-    """G <- R^-1 G with M = R R^T. Return False if M is not positive definite."""
+    """Set G <- R^-1 G with M = R R^T. Return False if M is not positive definite."""
     ints[0], ints[1] = M.shape[0], G.shape[1]
     lower, right = options[_LOWER:], options[_RIGHT:]
     normal, transposed = options[_NORMAL:], options[_TRANSPOSED:]
@@ -361,7 +361,7 @@ def _solve_lapack(M, G, ints, reals, options):
 
 @_jit
 def _difference(rows, i, j, F):
-    """F = rows[i] - rows[j]."""
+    """Set F = rows[i] - rows[j]."""
     for a in range(rows.shape[1]):
         for p in range(rows.shape[2]):
             F[a, p] = rows[i, a, p] - rows[j, a, p]
@@ -369,7 +369,7 @@ def _difference(rows, i, j, F):
 
 @_jit
 def _reduce_wide(F, tau, work, ints):
-    """For m > n, overwrite the head of F by the n x n factor L of F = L Q: only F F^T = L L^T matters."""
+    """Overwrite the head of F, with m > n, by the n x n factor L of F = L Q, because only F F^T = L L^T matters."""
     m, n = F.shape
     ints[0], ints[1], ints[2] = n, m, work.size
     _dgelqf(
@@ -383,7 +383,7 @@ def _reduce_wide(F, tau, work, ints):
 
 @_jit
 def _product(W, F, G, ints, reals, options):
-    """G = W F, from the triangle of W that is kept up to date. Return <F, G>."""
+    """Set G = W F, from the triangle of W that is kept up to date. Return <F, G>."""
     m, n = G.shape
     ints[0], ints[1] = n, m
     reals[0], reals[1] = 1.0, 0.0
@@ -396,7 +396,7 @@ def _product(W, F, G, ints, reals, options):
 
 @_jit
 def _gram(F, G, M, ints, reals, options):
-    """M = F^T G."""
+    """Set M = F^T G."""
     m, n = G.shape
     ints[0], ints[1] = n, m
     reals[0], reals[1] = 1.0, 0.0
@@ -409,7 +409,7 @@ def _gram(F, G, M, ints, reals, options):
 
 @_jit
 def _update(W, G, M, u, ints, reals, options):
-    """W <- W - u G (I + u M)^-1 G^T; M and G are overwritten.
+    """Set W <- W - u G (I + u M)^-1 G^T; M and G are overwritten.
 
     Return False, and leave W unchanged, if I + u M is not positive definite.
     """
@@ -432,7 +432,7 @@ def _update(W, G, M, u, ints, reals, options):
 
 @_jit
 def sweep(W, alpha, rows, pairs, y, b, c, order, xi, xi_prime, gradient, counts):
-    """Project W onto the half-spaces `order`, one after the other; W and alpha are changed in place.
+    """Project W onto the half-spaces `order`, one after the other, and update W and alpha in place.
 
     Parameters
     ----------
@@ -442,7 +442,7 @@ def sweep(W, alpha, rows, pairs, y, b, c, order, xi, xi_prime, gradient, counts)
         The multipliers, >= 0.
     rows : array of shape (l, m, n)
         The embedded examples, each transposed.
-    pairs : array of int, shape (K, 2)
+    pairs : array of int of shape (K, 2)
         Indices into `rows`.
     y, b, c : arrays of shape (K,)
         Signs, bounds and weights of the pairs.
@@ -450,14 +450,14 @@ def sweep(W, alpha, rows, pairs, y, b, c, order, xi, xi_prime, gradient, counts)
         Indices into `pairs`.
     xi, xi_prime, gradient : int
         Addresses of the slack's compiled scalar functions.
-    counts : array of int, shape (2,)
-        The numbers of pairs that moved W, and that did not, are added here.
+    counts : array of int of shape (2,)
+        The numbers of pairs that changed W, and of pairs that did not, are added to these.
 
     Returns
     -------
     int
         DONE; or BROKEN if a distance is not a number >= 0, or if I + u M is not positive definite in floating point.
-        W and alpha are then what they were before the pair that failed.
+        W and alpha then have their values from before the pair that failed.
     """
     n, width = W.shape[0], rows.shape[1]
     m = min(n, width)
@@ -476,7 +476,7 @@ def sweep(W, alpha, rows, pairs, y, b, c, order, xi, xi_prime, gradient, counts)
             if _dot(F.ravel(), F.ravel(), F.size) != 0.0:  # W is no longer positive definite
                 status = BROKEN
                 break
-            # F = 0: the distance is zero for every W, and a dissimilar pair pays its full price.
+            # F = 0: the distance is zero for every W, and a dissimilar pair has its full loss.
             if y[k] < 0.0:
                 alpha[k] = -_call(gradient, 0.0) * c[k] / b[k]
             counts[1] += 1
@@ -526,7 +526,7 @@ def half_grams(G, out):
     ints, reals, options = np.array([n, m], np.int32), np.array([1.0, 0.0]), _OPTIONS.copy()
     root = math.sqrt(2.0)
     for k in range(q):
-        # What BLAS calls the upper triangle is the lower triangle of a row-major B.
+        # The upper triangle in the terms of BLAS is the lower triangle of a row-major B.
         _dsyrk(
             options[_UPPER:].ctypes, options[_NORMAL:].ctypes, ints.ctypes, ints[1:].ctypes, reals.ctypes,
             G[k].ctypes, ints.ctypes, reals[1:].ctypes, B.ctypes, ints.ctypes,
@@ -548,7 +548,7 @@ def pair_products(rows, images, pairs, out):
     ----------
     rows, images : arrays of shape (l, q)
         The vectors.
-    pairs : array of int, shape (K, 2)
+    pairs : array of int of shape (K, 2)
         Indices into both.
     out : array of shape (K,)
         The inner products.
@@ -565,7 +565,7 @@ def pair_products(rows, images, pairs, out):
 
 @_jit_sums
 def stretch(rows, vector, weights, out):
-    """Compute the sum of w_k <row_k, vector> row_k in one pass over the rows; four at a time keep a core busy.
+    """Compute the sum of w_k <row_k, vector> row_k in one pass, four rows at a time to keep a core busy.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ from covmetric.solvers.interrupt import check_interrupt
 if TYPE_CHECKING:
     from covmetric.solvers.compiled import CompiledSlack
 
-# The solve gives up after more than this many certificates in a row with a metric too ill-conditioned to be stored.
+# The solve gives up after more than this many consecutive certificates with a metric too ill-conditioned to be stored.
 _MAX_DEGENERATE = 5
 
 
@@ -26,7 +26,7 @@ _MAX_DEGENERATE = 5
 class DykstraState:
     """The iterate: multipliers alpha, and their metric W up to rounding errors.
 
-    Parameters
+    Attributes
     ----------
     W : array of shape (n, n)
         The metric.
@@ -40,14 +40,14 @@ class DykstraState:
         The slack's functions for the compiled kernel.
     visits : int
         The number of visited half-spaces.
-    counts : array of int, shape (2,)
-        How many visits changed W, and how many did not.
+    counts : array of int of shape (2,)
+        The number of visits that changed W, and the number that did not.
     epochs_since_certificate : int
-        Epochs since the last certificate.
+        The number of epochs since the last certificate.
     work_since_certificate : float
-        Modelled time since the last certificate.
+        The modelled time since the last certificate.
     degenerate_certificates : int
-        Certificates in a row with a metric too ill-conditioned to be stored.
+        The number of consecutive certificates with a metric too ill-conditioned to be stored.
     """
 
     W: FloatArray
@@ -72,8 +72,8 @@ class Dykstra(Solver[DykstraState]):
     order : {'cyclic', 'perm', 'rand'} or Order, default='perm'
         The order of the visits within an epoch.
     certify_every : int or None, default=None
-        The number of epochs between certificates. None lets certificates take at most a fifth of the time, which is
-        modelled by operations and not measured, so that a seed gives the same result every time.
+        The number of epochs between certificates. None lets certificates take at most a fifth of the time. The time is
+        modelled by counting operations, not measured, so that a seed always gives the same result.
 
     Examples
     --------

@@ -40,7 +40,7 @@ def deferred_interrupts() -> Iterator[None]:
     """Defer the first Ctrl-C within a ``with`` block to the next `check_interrupt`; raise a second one at once.
 
     An exception in the middle of a compilation or an import can leave it broken for the rest of the process. Only the
-    main thread receives signals, so that other threads have nothing to defer. A handler set by the user is kept.
+    main thread receives signals, so other threads have nothing to defer. A handler that the user has set is kept.
 
     Yields
     ------

@@ -42,8 +42,8 @@ class _Record:
     def best(self) -> Certificate:
         """Estimate the certificate of the best metric with the best multipliers, without a pass over the pairs.
 
-        The rounding error is an estimate: each of the two points adds the error of its W to that of its multipliers.
-        `_Run.finish` computes the certificate of the two together.
+        The rounding error is an estimate, because each of the two points contributes the errors of both its W and its
+        multipliers. `_Run.finish` computes the certificate of the two together.
         """
         assert self.best_W is not None and self.best_multipliers is not None
         primal, dual = self.best_W.certificate, self.best_multipliers.certificate
@@ -77,7 +77,7 @@ def run(
     rng: np.random.Generator,
     callback: Callback | None,
 ) -> SolveResult:
-    """Iterate until the certified gap meets the tolerance, or until something else ends the solve.
+    """Iterate until the certified gap meets the tolerance, or until the solve ends for another reason.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ class _Run(Generic[State]):
             self.certify_last(state)
             status = Status.STALLED if isinstance(reason, StepStalled) else Status.NUMERICAL_ERROR
             if self.record.best().solved:
-                status = Status.SOLVED  # the step failed because there was nothing left to gain
+                status = Status.SOLVED  # the step failed because the optimum has been reached
         return self.finish(status)
 
     def iterate(self, state: State) -> Status:
@@ -161,7 +161,7 @@ class _Run(Generic[State]):
         return status
 
     def certify_last(self, state: State) -> None:
-        """Certify the candidate of a solve that has ended: it may be the best."""
+        """Certify the last candidate of a solve, because it may be the best."""
         self.keep(self.certified_candidate(state), self.solver.projections(state))
 
     def certified_candidate(self, state: State) -> CertifiedPoint:
@@ -212,7 +212,7 @@ class _Run(Generic[State]):
         return isinstance(answer, bool | np.bool_) and bool(answer)
 
     def finish(self, status: Status) -> SolveResult:
-        """Return the best metric and multipliers, with the certificate of exactly these two."""
+        """Return the best metric and multipliers, with the certificate of exactly this pair."""
         record = self.record
         assert record.best_W is not None and record.best_multipliers is not None
         point = record.best_W

@@ -30,7 +30,7 @@ def get_solver(solver: str | Solver[Any]) -> Solver[Any] | None:
     Returns
     -------
     Solver or None
-        None for "auto".
+        The solver, or None for "auto".
 
     Raises
     ------
@@ -49,7 +49,7 @@ def get_solver(solver: str | Solver[Any]) -> Solver[Any] | None:
 
 
 def choose_solver(solver: str | Solver[Any], problem: MetricProblem) -> Solver[Any]:
-    """Return the solver for a problem; "auto" chooses the faster one.
+    """Return the solver for a problem; "auto" chooses the solver that is expected to be faster.
 
     A Newton step makes a few passes over the n(n+1)/2 entries of each A_k. An epoch of Dykstra takes n^2 m operations
     per pair, which is no more than one such pass if m is small. Dykstra needs few epochs unless the weights are so

@@ -15,7 +15,7 @@ from covmetric.problem.certificate import Certificate
 
 
 class Status(enum.Enum):
-    """The way in which a solve ended.
+    """The outcome of a solve.
 
     Examples
     --------
@@ -38,18 +38,18 @@ class Status(enum.Enum):
 
 @dataclass(frozen=True)
 class History:
-    """The certificates of a solve, one entry each; the first entry is the start.
+    """The certificates of a solve, with one entry per certificate. The first entry belongs to the start.
 
-    Parameters
+    Attributes
     ----------
-    n_iter : array of int, shape (q,)
+    n_iter : array of int of shape (q,)
         The number of iterations: steps (Newton) or epochs of K projections (Dykstra).
-    projections : array of int, shape (q,)
-        The number of projections onto half-spaces, including those onto satisfied ones.
+    projections : array of int of shape (q,)
+        The number of projections onto half-spaces, including half-spaces that already contained W.
     seconds : array of shape (q,)
-        The time since the start of the solve, certificates included.
+        The time since the start of the solve, including certificates.
     primal, dual, gap : arrays of shape (q,)
-        The values of each certificate, which belong to the point at that time and not to the best point so far.
+        The values of each certificate. They belong to the point at that time, not to the best point so far.
 
     Examples
     --------
@@ -71,7 +71,7 @@ class History:
 class SolverState:
     """The argument of a callback, after each certificate.
 
-    Parameters
+    Attributes
     ----------
     n_iter : int
         The number of iterations so far.
@@ -80,9 +80,9 @@ class SolverState:
     seconds : float
         The time since the start of the solve.
     W : array of shape (n, n)
-        The current metric, a copy. The best metric so far may be another one.
+        A copy of the current metric, which need not be the best metric so far.
     multipliers : array of shape (K,)
-        The current multipliers, a copy.
+        A copy of the current multipliers.
     certificate : Certificate
         The certificate of `W` and `multipliers`.
 
@@ -107,7 +107,7 @@ class SolverState:
 class SolveResult:
     """A learned metric with its certificate.
 
-    Parameters
+    Attributes
     ----------
     W : array of shape (n, n)
         The metric; <W, F F^T> is a squared distance.
@@ -158,18 +158,18 @@ class SolveResult:
         Parameters
         ----------
         keep : array of int or bool, or None, default=None
-            The pairs that the new problem keeps, as in `MetricProblem.replace`; None for all pairs.
+            The pairs that the new problem keeps, as in `MetricProblem.replace`. None means all pairs.
         added : int, default=0
             The number of pairs that were added at the end.
 
         Returns
         -------
         array of shape (K,)
-            One multiplier for each pair of the new problem; zero for added pairs.
+            One multiplier for each pair of the new problem, which is zero for added pairs.
 
         See Also
         --------
-        MetricProblem.replace : The problem with other pairs, bounds or weights.
+        MetricProblem.replace : The problem with different pairs, bounds or weights.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""Reports of the experiments: text, tables, pictures and CSV files. One experiment a file."""
+"""Reports of the experiments: text, tables, pictures and CSV files. One experiment per file."""
 
 from __future__ import annotations
 

@@ -47,12 +47,12 @@ def comparison_figure(table: ComparisonTable, title: str) -> Any:
     errors = [100 * (row.standard_error or 0.0) for row in rows]
     means = [100 * (row.accuracy or 0.0) for row in rows]
     axes.errorbar(means, range(len(rows)), xerr=errors, fmt="none", ecolor="black", capsize=3, elinewidth=1)
-    words = f"{title}: {table.folds} folds; whiskers: standard error"
+    heading = f"{title}: {table.folds} folds; whiskers: standard error"
     best = table.best_fixed
     if best is not None and best.accuracy is not None:
         axes.axvline(100 * best.accuracy, color="#666666", linewidth=0.8, linestyle="--")
-        words += f"; dashed: {best.method}, the best fixed metric"
-    axes.set_title(words, fontsize=9)
+        heading += f"; dashed: {best.method}, the best fixed metric"
+    axes.set_title(heading, fontsize=9)
     axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.get_legend().set_bbox_to_anchor((0.5, -0.5 / (height - 1.3)), axes.transAxes)  # half an inch below the axes
     return figure

@@ -26,7 +26,7 @@ class TextTable:
     rows : sequence of sequences of str
         The cells.
     title : str
-        The heading above the table, or "" for none.
+        The heading above the table, or "" for no heading.
 
     Examples
     --------

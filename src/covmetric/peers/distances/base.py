@@ -14,7 +14,7 @@ class FixedDistance(ABC):
     Parameters
     ----------
     reg : float, default=0.0
-        This fraction of the mean eigenvalue of a matrix is added to its diagonal.
+        The fraction of its mean eigenvalue that is added to the diagonal of each matrix.
     n_jobs : int or None, default=None
         The number of threads. The result does not depend on it.
 
@@ -57,7 +57,7 @@ class FixedDistance(ABC):
         Parameters
         ----------
         X : array of shape (q, n, n) or None
-            The matrices. None means the stored ones, which are then not their own neighbours.
+            The matrices. None means the stored matrices, which are then not their own neighbours.
         k : int
             The number of neighbours.
 

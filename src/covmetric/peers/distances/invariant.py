@@ -14,8 +14,8 @@ from covmetric._utils.validation import FloatArray, IntArray
 from covmetric.embeddings.recentred_log import RecentredLog
 from covmetric.peers.distances.base import FixedDistance
 
-# Margins by which rounding may push a distance below its lower bound: far above double precision, and far too small to
-# add candidates.
+# The margins by which rounding may push a distance below its lower bound. They are far above double precision, and far
+# too small to add candidates.
 _RELATIVE_MARGIN, _ABSOLUTE_MARGIN = 1e-6, 1e-7
 
 
@@ -50,8 +50,8 @@ class InvariantDistance(FixedDistance):
     """Base class of distances that are sums over x = log eig(X1^-1 X2).
 
     The search for neighbours uses a lower bound: ||log X1 - log X2|| is at most ||x||, the affine-invariant distance
-    (Bhatia, Positive Definite Matrices, 2007, section 6.1), also after whitening. Each subclass derives a lower bound
-    on its distance from it. The search computes the distances of the candidates with the smallest bounds; the k-th
+    (Bhatia, Positive Definite Matrices, 2007, section 6.1). This also holds after whitening. From this bound, each
+    subclass derives a lower bound on its distance. The search computes the distances of the candidates with the smallest bounds; the k-th
     smallest of these distances rules out all matrices whose bound is larger.
 
     Parameters
@@ -127,8 +127,8 @@ class InvariantDistance(FixedDistance):
         return result
 
     @abstractmethod
-    def _pair_distances(self, one: _Factors, i: IntArray, other: _Factors, j: IntArray) -> FloatArray:
-        """Return the distances between one[i] and other[j], pair by pair."""
+    def _pair_distances(self, first: _Factors, i: IntArray, second: _Factors, j: IntArray) -> FloatArray:
+        """Return the distances between first[i] and second[j], pair by pair."""
 
     @abstractmethod
     def _lower_bound(self, log_distances: FloatArray, n: int) -> FloatArray:
@@ -148,8 +148,8 @@ class Riemann(InvariantDistance):
 
     name = "riemann"
 
-    def _pair_distances(self, one: _Factors, i: IntArray, other: _Factors, j: IntArray) -> FloatArray:
-        M = other.inverses[j] @ one.roots[i]
+    def _pair_distances(self, first: _Factors, i: IntArray, second: _Factors, j: IntArray) -> FloatArray:
+        M = second.inverses[j] @ first.roots[i]
         eigenvalues = np.linalg.eigvalsh(M @ np.swapaxes(M, 1, 2))
         # Rounding errors of the large eigenvalues swamp the small ones; singular values keep twice as many digits.
         inaccurate = eigenvalues[:, 0] < 1e-10 * eigenvalues[:, -1]
@@ -174,10 +174,10 @@ class Stein(InvariantDistance):
 
     name = "stein"
 
-    def _pair_distances(self, one: _Factors, i: IntArray, other: _Factors, j: IntArray) -> FloatArray:
-        sums = one.roots[i] @ np.swapaxes(one.roots[i], 1, 2) + other.roots[j] @ np.swapaxes(other.roots[j], 1, 2)
+    def _pair_distances(self, first: _Factors, i: IntArray, second: _Factors, j: IntArray) -> FloatArray:
+        sums = first.roots[i] @ np.swapaxes(first.roots[i], 1, 2) + second.roots[j] @ np.swapaxes(second.roots[j], 1, 2)
         diagonals = np.diagonal(np.linalg.cholesky(0.5 * sums), axis1=1, axis2=2)
-        squared = 2.0 * np.log(diagonals).sum(axis=1) - 0.5 * (one.spectrum[i] + other.spectrum[j]).sum(axis=1)
+        squared = 2.0 * np.log(diagonals).sum(axis=1) - 0.5 * (first.spectrum[i] + second.spectrum[j]).sum(axis=1)
         return np.asarray(np.sqrt(np.maximum(squared, 0.0)))
 
     def _lower_bound(self, log_distances: FloatArray, n: int) -> FloatArray:
@@ -198,11 +198,11 @@ class JDivergence(InvariantDistance):
 
     name = "jdiv"
 
-    def _pair_distances(self, one: _Factors, i: IntArray, other: _Factors, j: IntArray) -> FloatArray:
+    def _pair_distances(self, first: _Factors, i: IntArray, second: _Factors, j: IntArray) -> FloatArray:
         # tr(X1^-1 X2) = ||R1^-1 R2||^2
-        forward = ((other.inverses[j] @ one.roots[i]) ** 2).sum(axis=(1, 2))
-        backward = ((one.inverses[i] @ other.roots[j]) ** 2).sum(axis=(1, 2))
-        return np.asarray(np.maximum(0.5 * (forward + backward) - one.spectrum.shape[1], 0.0))
+        forward = ((second.inverses[j] @ first.roots[i]) ** 2).sum(axis=(1, 2))
+        backward = ((first.inverses[i] @ second.roots[j]) ** 2).sum(axis=(1, 2))
+        return np.asarray(np.maximum(0.5 * (forward + backward) - first.spectrum.shape[1], 0.0))
 
     def _lower_bound(self, log_distances: FloatArray, n: int) -> FloatArray:
         # cosh(sqrt(u)) - 1 is convex in u. By Jensen's inequality, the sum is at least n times its value at the mean.

@@ -18,7 +18,7 @@ _LONG_STEP = 0.5
 class DualCandidate:
     """Multipliers and an estimate of their dual value.
 
-    Parameters
+    Attributes
     ----------
     multipliers : array of shape (K,)
         The multipliers.
@@ -38,9 +38,9 @@ class DualCandidates:
     for which C^T (I + S) C = I - Delta by Newton's equation. The estimates of the dual values need no pass over the
     pairs, unless multipliers are clipped to the dual domain.
 
-    Parameters
+    Attributes
     ----------
-    active : array of int, shape (a,)
+    active : array of int of shape (a,)
         The active pairs.
     forces, changes : arrays of shape (a,)
         c d'(s) / b of the active pairs, and its change along the step.
@@ -51,7 +51,7 @@ class DualCandidates:
     logdet : float
         log det W.
     clipped_pays : bool
-        Whether the dual of clipped multipliers is worth a pass over the pairs.
+        Whether to compute the dual of clipped multipliers, which takes a pass over the pairs.
     """
 
     active: IntArray
@@ -113,7 +113,7 @@ def coincident_terms(problem: MetricProblem) -> tuple[FloatArray, float]:
     Returns
     -------
     multipliers : array of shape (K,)
-        The multipliers of these pairs; zero for all other pairs.
+        The multipliers of these pairs, and zero for all other pairs.
     loss : float
         The sum of their losses.
     """

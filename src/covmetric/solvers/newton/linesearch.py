@@ -18,13 +18,13 @@ _ALMOST = 0.9
 _SHRINK = 0.8
 
 
-@dataclass(slots=True, eq=False)  # not frozen: creating a frozen one takes microseconds more in every step
+@dataclass(slots=True, eq=False)  # not frozen, because creating a frozen object takes some microseconds longer
 class Ray:
     """The objective P(W(t)) for W(t) = C (I + t Delta) C^T, t >= 0.
 
     The squared distances are linear in t, and log det(I + t Delta) comes from the eigenvalues of Delta.
 
-    Parameters
+    Attributes
     ----------
     problem : MetricProblem
         The problem.
@@ -81,7 +81,7 @@ class Ray:
 def search(ray: Ray, start: tuple[float, float]) -> tuple[float, float]:
     """Return a step length near the minimum along the ray, and the objective there.
 
-    The objective is convex in t, so that the slope changes sign at the minimum. The Newton step t = 1 is tried first.
+    The objective is convex in t, so the slope changes sign at the minimum. The Newton step t = 1 is tried first.
     If the decrease is smaller than the rounding error of P, only the slopes decide.
 
     Parameters
@@ -94,7 +94,7 @@ def search(ray: Ray, start: tuple[float, float]) -> tuple[float, float]:
     Returns
     -------
     t : float
-        The step length; 0 if no step decreases the objective.
+        The step length, or 0 if no step decreases the objective.
     value : float
         The objective at t.
     """

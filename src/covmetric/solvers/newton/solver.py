@@ -21,8 +21,9 @@ _CERTIFY_AT_LEAST_EVERY = 8
 # Dual candidates are formed once the squared Newton decrement is below the first number, or below the second number
 # times the requested gap.
 _NEAR, _NEAR_GAPS = 1.0, 10.0
-# The dual of clipped multipliers takes a pass over the pairs. It is computed only if it may be good enough to stop:
-# below the first number or, if the pass is quick, below the second number times the requested gap.
+# The dual of clipped multipliers takes a pass over the pairs. It is computed only if it may end the solve: if the
+# squared Newton decrement is below the first number or, if the pass is quick, below the second number times the
+# requested gap.
 _CLOSE, _CLOSE_GAPS = 0.01, 100.0
 # Steps that stretch W by more than this are also tried in the inverse of W.
 _LONG_STEP = 0.5
@@ -39,7 +40,7 @@ _GROWTH, _MIN_GROWTH = 30.0, 3.0
 class NewtonState:
     """The iterate W = C C^T and the best dual candidate of the last step.
 
-    Parameters
+    Attributes
     ----------
     C : array of shape (n, n)
         The lower triangular factor of W.
@@ -48,7 +49,7 @@ class NewtonState:
     tol : float
         The tolerance on the relative gap.
     primal : float
-        The objective P(W); infinity while the path uses a fraction of the weights.
+        The objective P(W), or infinity while the path uses a fraction of the weights.
     multipliers : array of shape (K,)
         The dual candidate.
     dual : float
@@ -56,7 +57,7 @@ class NewtonState:
     weight_fraction : float
         The fraction of the weights at the current point of the path.
     coincident_multipliers : array of shape (K,)
-        The multipliers of dissimilar pairs of equal examples; zero for all other pairs.
+        The multipliers of dissimilar pairs of equal examples, and zero for all other pairs.
     coincident_loss : float
         The loss of these pairs.
     fraction_growth : float
@@ -64,9 +65,9 @@ class NewtonState:
     steps_at_fraction : int
         The number of steps with the current fraction.
     retreats : int
-        How often the path has started again with smaller weights.
+        The number of times that the path has started again with smaller weights.
     iterative : bool
-        Whether conjugate gradients still pay.
+        Whether conjugate gradients are still efficient.
     n_steps : int
         The number of steps so far.
     steps_since_certificate : int
@@ -94,7 +95,7 @@ class NewtonState:
 class NewtonDirection:
     """The direction W + t C Delta C^T of a step.
 
-    Parameters
+    Attributes
     ----------
     Delta : array of shape (n, n)
         The direction in the coordinates of C.
@@ -129,8 +130,8 @@ class Newton(Solver[NewtonState]):
     Parameters
     ----------
     memory : float, default=2**30
-        The bytes that the matrix of a step may take. The lower triangles of all A_k, which are kept during a solve, may
-        take as many bytes again.
+        The number of bytes that the matrix of a step may take. The lower triangles of all A_k, which are kept during a
+        solve, may take the same number of bytes.
 
     Examples
     --------
@@ -181,7 +182,7 @@ class Newton(Solver[NewtonState]):
         self, problem: MetricProblem, state: NewtonState, terms: ActiveTerms, direction: NewtonDirection, value: float
     ) -> None:
         """Form the multipliers that the step suggests, if a certificate may soon be due."""
-        # The first step starts from a multiple of I, which is not near the optimum, whatever the tolerance.
+        # The first step starts from a multiple of I, which is not near the optimum for any tolerance.
         wanted = state.tol * max(1.0, abs(value)) if state.n_steps else 0.0
         near = direction.decrement <= max(_NEAR, _NEAR_GAPS * wanted)
         due = near or state.steps_since_certificate + 1 >= _CERTIFY_AT_LEAST_EVERY
@@ -251,7 +252,7 @@ def _direction(problem: MetricProblem, terms: ActiveTerms, system: System) -> Ne
 
 
 def _rates(problem: MetricProblem, dW: FloatArray, active: IntArray, active_rates: FloatArray | None) -> FloatArray:
-    """Return <A_k, dW> of all pairs; the system may have computed the values of the active pairs already."""
+    """Return <A_k, dW> of all pairs, using the values of the active pairs if the system has computed them."""
     if active_rates is None or problem.sums.lower_triangles() is not None:
         return rates_along(problem.sums, dW)
     if len(active) == problem.n_pairs:
@@ -296,7 +297,7 @@ def _try_inverse_step(
     """Take the same step in W^-1 instead of W if it is better; return the objective.
 
     Along W + t dW a small eigenvalue grows by a factor of about two at most. Along W^-1 - t W^-1 dW W^-1 it can grow to
-    any size at once, so that an eigenvalue that no pair bounds reaches its optimal value in a single step.
+    any size at once, so an eigenvalue that no pair bounds reaches its optimal value in a single step.
     """
     root, failed = lapack.dpotrf(problem.sums.half.identity - Delta, lower=True, clean=True)
     if failed:

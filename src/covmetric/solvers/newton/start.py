@@ -48,7 +48,7 @@ def best_multiple(problem: MetricProblem, weight_fraction: float) -> tuple[Float
     at_one = slope(0.0)
     if at_one == 0.0:
         return np.eye(n), s
-    # The guess is usually good, so that a small bracket around it is enough.
+    # The guess is usually good, so a small bracket around it is enough.
     guess = float(np.log(best))
     below, above = (guess - _BRACKET, guess) if slope(guess) > 0.0 else (guess, guess + _BRACKET)
     while slope(below) > 0.0 and below > guess - 300.0:

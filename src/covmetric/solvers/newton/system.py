@@ -34,7 +34,7 @@ _CG_MAX_ITERATIONS = 1000
 
 @functools.cache
 def _kernels() -> Any:
-    """Import the compiled kernels once: Numba takes a second to import, and an import statement a few microseconds."""
+    """Import the compiled kernels once, because even a repeated import statement takes a few microseconds."""
     from covmetric.solvers import compiled as kernels
 
     return kernels
@@ -44,13 +44,13 @@ def _kernels() -> Any:
 class ActiveTerms:
     """The contributions of the active pairs to the gradient and the Hessian at W = C C^T.
 
-    Parameters
+    Attributes
     ----------
     problem : MetricProblem
         The problem.
     C : array of shape (n, n)
         The factor of W.
-    active : array of int, shape (a,)
+    active : array of int of shape (a,)
         The active pairs.
     forces : array of shape (a,)
         c d'(s) / b of the active pairs, the coefficients of the gradient.
@@ -88,7 +88,7 @@ class ActiveTerms:
         Parameters
         ----------
         out : array of shape (a, p) or None, default=None
-            If given, the half vectors are written here if that saves a copy.
+            An array for the half vectors, which is used if that saves a copy.
 
         Yields
         ------
@@ -119,7 +119,7 @@ class System(ABC):
     Attributes
     ----------
     force : array of shape (p,)
-        The sum of forces_k vec(B_k), which is a by-product of the system.
+        The sum of forces_k vec(B_k), a by-product of the system.
     gave_up : bool
         Whether the system was solved inexactly because an exact solution took too long.
     """
@@ -147,7 +147,7 @@ class System(ABC):
         """
 
     def rates(self, x: FloatArray) -> FloatArray | None:
-        """Return <B_k, X> of the active pairs, if the system has them at no cost.
+        """Return <B_k, X> of the active pairs, if they are available without further computation.
 
         Parameters
         ----------
@@ -181,7 +181,7 @@ class DenseSystem(System):
             V *= roots[:, None]
             self._add(V)
             return
-        # The matrix is read and written once per block, so that large blocks pay. Only one triangle is computed.
+        # The matrix is read and written once per block, so large blocks are efficient. Only one triangle is computed.
         block = np.empty((min(len(terms.active), max(1, SYSTEM_BLOCK_BYTES // (8 * size))), size))
         filled = 0
         for part, V in terms.half_vectors():
@@ -241,8 +241,8 @@ class PairSystem(System):
 class IterativeSystem(System):
     """The system solved by conjugate gradients, without a matrix; each iteration is a sum over the pairs.
 
-    The method gives up after a number of iterations, or if rounding errors dominate. The iterate is a descent direction
-    in any case.
+    The method gives up after `max_iter` iterations, or if rounding errors dominate. In either case, the iterate is a
+    descent direction.
 
     Parameters
     ----------
@@ -304,7 +304,7 @@ def rates_along(sums: PairSums, E: FloatArray) -> FloatArray:
     """Return <A_k, E> of all pairs, accurate enough for a step.
 
     If there are many pairs on few examples, E Phi is computed once per example instead of once per pair. The result
-    loses a digit or two if the examples are far from their mean; the certificate uses `PairSums.inner_products`.
+    loses one or two digits if the examples are far from their mean; the certificate uses `PairSums.inner_products`.
 
     Parameters
     ----------
