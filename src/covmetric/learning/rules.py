@@ -30,6 +30,8 @@ class Rule(ABC):
     """
 
     name: ClassVar[str]
+    #: Whether the rule is the vote of the nearest neighbours, which leave-one-out and quicker scores rely on.
+    is_vote_of_neighbors: ClassVar[bool] = False
 
     def __init__(
         self, n_classes: int, n_neighbors: int = 3, n_jobs: int | None = None, algorithm: str | Search = "auto"
@@ -119,6 +121,7 @@ class NeighborsRule(Rule):
     """
 
     name = "neighbors"
+    is_vote_of_neighbors = True
 
     @classmethod
     def short_name(cls, n_neighbors: int) -> str:

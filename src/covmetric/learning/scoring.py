@@ -18,7 +18,7 @@ from covmetric._utils.validation import FloatArray, IntArray
 from covmetric.embeddings import Embedding
 from covmetric.learning.examples import embedding_for
 from covmetric.learning.fit import FittedProblem, fit_path
-from covmetric.learning.rules import get_rule
+from covmetric.learning.rules import RULES, get_rule
 from covmetric.learning.settings import LearningSettings
 from covmetric.learning.splits import Split
 from covmetric.metric import LearnedMetric
@@ -227,13 +227,14 @@ def _accuracy(
 ) -> float:
     """Return the accuracy of the rule on the test part."""
     n_classes, rule, k = int(codes.max()) + 1, scoring.rule, scoring.n_neighbors
+    by_vote = RULES[rule].is_vote_of_neighbors
     references, train_codes = metric.map(train), codes[split.train]
     if split.leave_one_out:
-        if rule != "neighbors":
+        if not by_vote:
             raise ValueError(f"cv='loo' needs rule='neighbors', got rule={rule!r}; use a number of folds as cv")
         assert split.groups is not None
         predicted = leave_one_out(references, codes, split.groups, k, n_classes)
-    elif rule == "neighbors" and train.shape[2] > 1 and _fit_into_memory(references, len(test)):
+    elif by_vote and train.shape[2] > 1 and _fit_into_memory(references, len(test)):
         # NeighborsRule also proves that rounding has not hidden any neighbour, which doubles the time. Only vectors
         # with few digits need this proof, because distances between matrices do not tie.
         predicted = _vote(cross_distances(metric.map(test), references), train_codes, k, n_classes)
