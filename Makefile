@@ -1,4 +1,4 @@
-# Two commands do everything on a machine with python3, pip and make: `make demo` and `make test`.
+# On a machine with python3, pip and make, `make demo` and `make test` install everything that they need.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -7,12 +7,12 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 .PHONY: help demo test lint bench mutants clean
 
 help:
-	@echo "make demo   install into $(VENV) and learn a metric on real recordings, beside the fixed ones"
-	@echo "make test   install the tools too, then lint, types, doctests and tests"
-	@echo "make lint   ruff, strict types, import layers, numpydoc"
-	@echo "make bench  print the benchmark tables (a quarter of an hour)"
-	@echo "make mutants  change the core in 300 small ways and count how many the tests notice (minutes)"
-	@echo "make clean  remove $(VENV) and caches"
+	@echo "make demo     install covmetric into $(VENV), learn a metric on real recordings, and compare it with fixed metrics"
+	@echo "make test     install the test tools, then run lint, type checks, doctests and tests"
+	@echo "make lint     run ruff, mypy, import-linter and the numpydoc validation"
+	@echo "make bench    print the benchmark tables (a quarter of an hour)"
+	@echo "make mutants  change the core in 300 small ways and count how many changes the tests detect (minutes)"
+	@echo "make clean    remove $(VENV) and caches"
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)

@@ -1,8 +1,8 @@
 """Check the docstrings of the public objects of the library against numpydoc; a part of `make lint`.
 
-Public is what can be reached without a leading underscore: what a public module defines or exports, and all the methods
-and properties of such a class, also where the class has them from a private base. `checks` under
-`[tool.numpydoc_validation]` in pyproject.toml says what is checked.
+An object is public if its path has no leading underscore. They are the objects that a public module defines or exports,
+and all methods and properties of such a class, including methods that it inherits from a private base class. `checks`
+under `[tool.numpydoc_validation]` in pyproject.toml lists the checks.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ DOCUMENTED = (type, property, functools.cached_property)
 
 
 class PublicValidator(Validator):
-    """numpydoc's validator, for which a class method is a method too."""
+    """numpydoc's validator, extended to class methods."""
 
     def __init__(self, obj_name: str) -> None:
         super().__init__(get_doc_object(self._load_obj(obj_name)))
@@ -41,7 +41,7 @@ class PublicValidator(Validator):
 
     @property
     def source_file_def_line(self) -> int | None:
-        """The line of the definition, which a property made by a function has not got."""
+        """The line of the definition, or None for a property that a function has created."""
         try:
             return super().source_file_def_line  # type: ignore[no-any-return]
         except StopIteration:
@@ -49,7 +49,7 @@ class PublicValidator(Validator):
 
 
 def modules() -> Iterator[ModuleType]:
-    """The public modules of the library."""
+    """Yield the public modules of the library."""
     yield importlib.import_module(PACKAGE)
     for found in pkgutil.walk_packages([str(ROOT / "src" / PACKAGE)], f"{PACKAGE}."):
         if "._" not in found.name:
@@ -57,13 +57,13 @@ def modules() -> Iterator[ModuleType]:
 
 
 def ours(thing: Any) -> bool:
-    """Whether a class, function or property is defined in the library."""
+    """Return whether a class, function or property is defined in the library."""
     inner = getattr(thing, "fget", None) or getattr(thing, "func", None) or thing
     return str(getattr(inner, "__module__", "")).partition(".")[0] == PACKAGE
 
 
 def exported(module: ModuleType) -> Iterator[tuple[str, Any]]:
-    """The public classes and functions that a module defines or lists in `__all__`; a package without has them all."""
+    """Yield the public classes and functions that a module defines or lists in `__all__`."""
     listed = getattr(module, "__all__", vars(module) if hasattr(module, "__path__") else ())
     for name in sorted({*vars(module), *listed}):
         thing = getattr(module, name)
@@ -74,7 +74,7 @@ def exported(module: ModuleType) -> Iterator[tuple[str, Any]]:
 
 
 def members(name: str, owner: type) -> Iterator[tuple[str, Any]]:
-    """The public methods and properties of a class, without those that leave their docstring to a base class."""
+    """Yield the public methods and properties of a class, except those that inherit their docstring."""
     for attribute in dir(owner):
         thing = inspect.getattr_static(owner, attribute)
         if attribute.startswith("_") or not (isinstance(thing, DOCUMENTED) or inspect.isroutine(thing)):
@@ -85,7 +85,7 @@ def members(name: str, owner: type) -> Iterator[tuple[str, Any]]:
 
 
 def findings(name: str, thing: Any, checks: set[str]) -> Iterator[str]:
-    """The lines to print about one object."""
+    """Yield one line per finding about an object."""
     report = validate(name, PublicValidator)
     for code, message in report["errors"]:
         if code in checks and not (code == "PR01" and _documents_attributes(thing)):
@@ -100,7 +100,7 @@ def _documents_attributes(thing: Any) -> bool:
 
 
 def main() -> int:
-    """Print all the findings; the exit code is 1 where there are any."""
+    """Print all findings; return the exit code, which is 1 if there are any."""
     public: dict[Any, str] = {}
     for module in modules():
         for name, thing in exported(module):

@@ -1,10 +1,10 @@
 """Mutation testing of the core: find the wrong lines that the tests would let through.
 
-`make mutants` changes the library in some hundred small ways, one at a time, and counts how many of these mutants fail
-a test. mutmut makes the mutants and runs the tests that reach them, as `[tool.mutmut]` in pyproject.toml says; this
-script draws the sample, works in a temporary copy of the repository, and reports.
+`make mutants` changes the library in about 300 small ways, one at a time, and counts how many of these mutants fail a
+test. mutmut creates the mutants and runs the tests that reach them, as configured under `[tool.mutmut]` in
+pyproject.toml. This script draws the sample, works in a temporary copy of the repository, and prints the report.
 
-A mutant that no test can tell from the original is recorded in tools/equivalent_mutants.txt, with the reason.
+A mutant that no test can distinguish from the original is recorded in tools/equivalent_mutants.txt, with the reason.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ UNFINISHED = ("not checked", "check was interrupted by user")
 
 @dataclass(frozen=True)
 class Mutant:
-    """One changed line of one function; `name` is what mutmut calls it."""
+    """A mutant: one function with a modified line; `name` is mutmut's name for it."""
 
     name: str
     path: Path
@@ -45,7 +45,7 @@ class Mutant:
 
     @property
     def package(self) -> str:
-        """The folder of the changed file below the library, for example "problem"."""
+        """The folder of the modified file below the library, for example "problem"."""
         return self.path.parent.name
 
     @property
@@ -55,22 +55,22 @@ class Mutant:
 
     @property
     def key(self) -> str:
-        """What identifies the mutant in the record: the function, and the changed lines before and after."""
+        """The key of the mutant in the record: the function, and the modified lines before and after."""
         function, owner = orig_function_and_class_names_from_key(self.name)
-        changed = [f"{line[0]} {line[1:].strip()}" for line in self.diff if line[0] in "-+"]
-        return "\n".join([f"{owner}.{function}" if owner else function, *changed])
+        modified = [f"{line[0]} {line[1:].strip()}" for line in self.diff if line[0] in "-+"]
+        return "\n".join([f"{owner}.{function}" if owner else function, *modified])
 
 
 def generated() -> list[Mutant]:
-    """All mutants below the current folder, with what is known about them."""
+    """Return all mutants below the current folder, with their status."""
     found, _ = collect_source_file_mutation_data(mutant_names=())
     return [Mutant(name, Path(data.path), status_by_exit_code[code]) for data, name, code in found]
 
 
 def sampled(mutants: list[Mutant], size: int, seed: int) -> list[Mutant]:
-    """About `size` of the mutants, from each package in proportion to its number of them.
+    """Return about `size` of the mutants, from each package in proportion to its number of mutants.
 
-    Each mutant draws its lot from its own name, so that most of the sample stays when the code changes elsewhere.
+    The choice depends on the names of the mutants, so that most of the sample stays when the code changes elsewhere.
     """
     packages: dict[str, list[Mutant]] = defaultdict(list)
     for mutant in mutants:
@@ -83,7 +83,7 @@ def sampled(mutants: list[Mutant], size: int, seed: int) -> list[Mutant]:
 
 
 def recorded() -> dict[str, str]:
-    """The reasons why mutants are equivalent, by their keys.
+    """Return the reasons why mutants are equivalent, by their keys.
 
     The blocks of the file are separated by empty lines; the first line of a block is the reason, as a comment.
     """
@@ -92,14 +92,14 @@ def recorded() -> dict[str, str]:
     for block in text.split("\n\n") if text else []:
         reason, _, key = block.partition("\n")
         if not reason.startswith("# ") or "\n- " not in key:
-            raise ValueError(f"{EQUIVALENT.name}: not a reason and a key:\n{block}")
+            raise ValueError(f"{EQUIVALENT.name}: this block is not a reason followed by a key:\n{block}")
         reasons[key] = reason.removeprefix("# ")
     return reasons
 
 
 @contextlib.contextmanager
 def temporary_copy() -> Iterator[None]:
-    """Work in a copy of what is mutated and tested, where the mutants stand ready to run."""
+    """Work in a temporary copy of the library and its tests, in which the mutants have been created."""
     before = Path.cwd()
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         for name in COPIED:
@@ -117,41 +117,45 @@ def temporary_copy() -> Iterator[None]:
 
 
 def report(mutants: list[Mutant], threshold: float) -> bool:
-    """Print the survivors and the share killed per package; whether the share of them all reaches the threshold."""
+    """Print the survivors and the killed fraction per package; return whether the total reaches the threshold."""
     reasons = recorded()
     alive = {mutant: mutant.key for mutant in mutants if mutant.status in ALIVE}
     for mutant, key in alive.items():
         if key not in reasons:
             print(f"\n{mutant.path}: {mutant.status}\n{key}")
-    print(f"\n{'package':<14}{'mutants':>8}{'equivalent':>12}{'killed':>8}{'by time':>9}{'share':>8}")
+    print(f"\n{'package':<14}{'mutants':>8}{'equivalent':>12}{'killed':>8}{'by time':>9}{'fraction':>10}")
     for package in [*sorted({mutant.package for mutant in mutants}), "all"]:
         members = [mutant for mutant in mutants if package in (mutant.package, "all")]
         equivalent = sum(alive.get(mutant) in reasons for mutant in members)
         killed = sum(mutant not in alive for mutant in members)
         slow = sum(mutant.status == "timeout" for mutant in members)
-        share = killed / max(1, len(members) - equivalent)
-        print(f"{package:<14}{len(members):>8}{equivalent:>12}{killed:>8}{slow:>9}{share:>8.1%}")
-    return share >= threshold
+        fraction = killed / max(1, len(members) - equivalent)
+        print(f"{package:<14}{len(members):>8}{equivalent:>12}{killed:>8}{slow:>9}{fraction:>10.1%}")
+    return fraction >= threshold
 
 
 def main() -> int:
-    """Sample, run and report; the exit code is 1 where too many survive."""
+    """Sample, run and report; return the exit code, which is 1 if too many mutants survive."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--size", type=int, default=300, help="mutants to try, about (default %(default)s)")
-    parser.add_argument("--seed", type=int, default=0, help="of the sample (default %(default)s)")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (default: one per core)")
-    parser.add_argument("--threshold", type=float, default=0.9, help="share to be killed (default %(default)s)")
+    parser.add_argument("--size", type=int, default=300, help="approximate number of mutants (default: %(default)s)")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the sample (default: %(default)s)")
+    parser.add_argument(
+        "--jobs", type=int, default=os.cpu_count() or 1, help="number of processes (default: one per core)"
+    )
+    parser.add_argument(
+        "--threshold", type=float, default=0.9, help="required fraction of killed mutants (default: %(default)s)"
+    )
     arguments = parser.parse_args()
     os.environ.update(OMP_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")  # a fork of a process with threads may hang
-    # mutmut 3.8 reads an attribute that pytest 9.2 has no longer got.
+    # mutmut 3.8 reads an attribute that pytest 9.2 no longer has.
     pytest.Item._nodeid = property(lambda item: item.nodeid)  # type: ignore[attr-defined]
-    recorded()  # a mistake in the record shows before the long run
+    recorded()  # report a mistake in the record before the long run
     with temporary_copy():
         names = {mutant.name for mutant in sampled(generated(), arguments.size, arguments.seed)}
         _run(sorted(names), arguments.jobs)
         tried = [mutant for mutant in generated() if mutant.name in names]
         if any(mutant.status in UNFINISHED for mutant in tried):
-            raise SystemExit("mutmut did not try all the mutants")
+            raise SystemExit("mutmut did not try all mutants")
         return 0 if report(tried, arguments.threshold) else 1
 
 

@@ -150,7 +150,7 @@ HOSTILE = {
         lambda g: with_array(g, "_embedded", np.random.default_rng(0).standard_normal((40, 3, 3))),
         "its gap is .*but it claims",
     ),
-    "sizes that lie": (lying_sizes, "compressed|larger than the file|does not fit"),
+    "sizes that lie": (lying_sizes, "compressed|exceed the size of the file|does not fit"),
     "zip bomb": (bomb, "is compressed or encrypted"),
     "encrypted": (encrypted, "is compressed or encrypted"),
     "many members": (many_members, r"it has too many members \(200..\)"),

@@ -51,8 +51,8 @@ class InvariantDistance(FixedDistance):
 
     The search for neighbours uses a lower bound: ||log X1 - log X2|| is at most ||x||, the affine-invariant distance
     (Bhatia, Positive Definite Matrices, 2007, section 6.1). This also holds after whitening. From this bound, each
-    subclass derives a lower bound on its distance. The search computes the distances of the candidates with the smallest bounds; the k-th
-    smallest of these distances rules out all matrices whose bound is larger.
+    subclass derives a lower bound on its distance. The search computes the distances of the candidates with the
+    smallest bounds; the k-th smallest of these distances rules out all matrices whose bound is larger.
 
     Parameters
     ----------
