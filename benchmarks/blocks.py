@@ -28,7 +28,7 @@ FACTORS = (0.25, 1.0, 4.0)
 
 
 def timings(module: str, name: str, work: Callable[[], object], rounds: int) -> list[float]:
-    """Seconds of the work for each value of a constant, as the module that uses it sees it."""
+    """Return the seconds of the work for each value of a constant, patched in the module that uses it."""
     user, value = importlib.import_module(module), getattr(tuning, name)
 
     def with_factor(factor: float) -> None:
@@ -88,7 +88,7 @@ def problem_work(size: int):
     embedded, labels = simulated_classes(22, 500)
     problem = labelled_problem(embedded, labels, 10 * size, 1e-2, "is")
     W = np.eye(22)
-    # A fresh copy each time: chunks are not used again once their sums are kept.
+    # Use a new copy each time, because chunks are not used again once their sums are kept.
     yield "covmetric.problem.sums", "CHUNK_BYTES", lambda: problem.replace(bounds=problem.bounds).certify(W)
     yield "covmetric.problem.sums", "KEPT_BYTES", lambda: certificates(embedded, problem, 5)
     yield "covmetric.solvers.newton.system", "SYSTEM_BLOCK_BYTES", lambda: solve(problem, "newton", tol=1e-3)

@@ -120,7 +120,7 @@ def seconds_in_this_process(paths: list[Path], kept_bytes: int) -> float:
 def with_and_without_kept_memory(count: int = 410, rounds: int = 5) -> None:
     """Compare one job with and without the block that makes malloc keep freed memory (`images.MALLOC_KEPT_BYTES`).
 
-    The effect on malloc lasts as long as the process, so that each measurement has a process of its own.
+    The effect on malloc lasts as long as the process, so each measurement runs in a separate process.
     """
     variants = {"with": images.MALLOC_KEPT_BYTES, "without": 0}
     best = dict.fromkeys(variants, np.inf)

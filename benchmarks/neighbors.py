@@ -75,11 +75,11 @@ def beside_pyriemann(n: int = 22, count: int = 1000, some: int = 25) -> None:
     }
     print(f"{K}-NN, {count} training and {count} test matrices of {n} x {n}: seconds to predict, and speed-up.")
     print(f"pyRiemann is timed on {some} test matrices and extrapolated.\n")
-    theirs = best_of(2, **{metric: lambda p=peer: p.predict(test[:some]) for metric, peer in peers.items()})
-    mine = best_of(ROUNDS, **{name: lambda c=clf: c.predict(test) for name, clf in ours.items()})
+    peer_seconds = best_of(2, **{metric: lambda p=peer: p.predict(test[:some]) for metric, peer in peers.items()})
+    our_seconds = best_of(ROUNDS, **{name: lambda c=clf: c.predict(test) for name, clf in ours.items()})
     print(f"{'':>22} {'seconds':>8} {'logeuclid/it':>12} {'riemann/it':>10}")
-    whole = {metric: seconds * len(test) / some for metric, seconds in theirs.items()}
-    for name, seconds in (*whole.items(), *mine.items()):
+    whole = {metric: seconds * len(test) / some for metric, seconds in peer_seconds.items()}
+    for name, seconds in (*whole.items(), *our_seconds.items()):
         label = f"pyRiemann {name}" if name in whole else f"ours, {name}"
         print(f"{label:>22} {seconds:>8.3f} {whole['logeuclid'] / seconds:>12.1f} {whole['riemann'] / seconds:>10.1f}")
     started = time.perf_counter()

@@ -6,7 +6,7 @@ import sys
 
 
 def asked_for(arguments: list[str] | None) -> bool:
-    """Return whether the arguments, or those of the process for None, ask for a smoke run."""
+    """Return whether the arguments request a smoke run. None means the arguments of the process."""
     given = sys.argv[1:] if arguments is None else arguments
     unknown = [one for one in given if one != "--smoke"]
     if unknown:

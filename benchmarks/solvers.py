@@ -100,7 +100,7 @@ def lbfgs_seconds(problem, optimum: float, tol: float = 1e-6) -> float:
     return np.nan
 
 
-def fresh(problem):
+def without_caches(problem):
     """Return a copy without anything cached by earlier solves."""
     return problem.replace(keep=np.arange(problem.n_pairs))
 
@@ -141,15 +141,17 @@ def grid() -> None:
             for _ in range(ROUNDS if n < 100 else 3):
                 for order in ("perm", "rand"):
                     best[order] = min(best[order], literal_seconds(problem, order))
-                best["dykstra"] = min(best["dykstra"], timed(solve, fresh(problem), "dykstra", 1e-6, random_state=0)[0])
+                best["dykstra"] = min(
+                    best["dykstra"], timed(solve, without_caches(problem), "dykstra", 1e-6, random_state=0)[0]
+                )
                 for name, solver, tol in (
                     ("newton6", "newton", 1e-6),
                     ("newton9", "newton", 1e-9),
                     ("auto", "auto", 1e-6),
                 ):
                     for _ in range(3):
-                        # A fresh copy, so that each solve also spends the time to build its caches.
-                        best[name] = min(best[name], timed(solve, fresh(problem), solver, tol)[0])
+                        # A copy without caches, so that the time to build them counts in every solve.
+                        best[name] = min(best[name], timed(solve, without_caches(problem), solver, tol)[0])
                 best["lbfgs"] = min(best["lbfgs"], lbfgs_seconds(problem, optimum))
             rounds = {10: ROUNDS, 50: 1}.get(n, 0)
             clarabel = min((cvxpy_seconds(problem, "CLARABEL") for _ in range(rounds)), default=np.nan)
@@ -190,7 +192,7 @@ CASES = [
 
 
 def growth_case(n: int, K: int, lam: float) -> None:
-    """Print one row of the growth table; each row has its own process, so that its peak memory can be measured."""
+    """Print one row of the growth table, in a separate process, so that its peak memory can be measured."""
     embedded, labels = simulated_classes(n, 2000 if n < 100 else 200 if n < 400 else 80)
     problem = labelled_problem(embedded, labels, K, lam, "is")
     solve(make_paper_problem(4, 6, 1e-1), "newton")  # compile before anything is timed
@@ -206,7 +208,7 @@ def growth_case(n: int, K: int, lam: float) -> None:
 
 
 def peak_kilobytes() -> int:
-    """Return the peak memory of this process; `ru_maxrss` would include that of the parent."""
+    """Return the peak memory of this process; `ru_maxrss` would include the memory of the parent."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
     except OSError:

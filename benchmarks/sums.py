@@ -1,4 +1,4 @@
-"""What it gains that the compiled sums of Newton's step may be reassociated (`fastmath={"reassoc", "contract"}`).
+"""The speed-up of the compiled sums of Newton's step if they may be reassociated (`fastmath={"reassoc", "contract"}`).
 
 ``python -m benchmarks.sums`` times both versions of the same code in turn, and prints the ratio of the best times.
 """
@@ -19,7 +19,7 @@ ROUNDS = 20
 
 
 def best_seconds(functions: list[Callable[[], None]], rounds: int = ROUNDS) -> list[float]:
-    """The best time of each function, with the functions called in turn."""
+    """Return the best time of each function, with the functions called in turn."""
     best = [np.inf] * len(functions)
     for _ in range(rounds):
         for i, function in enumerate(functions):
@@ -30,7 +30,7 @@ def best_seconds(functions: list[Callable[[], None]], rounds: int = ROUNDS) -> l
 
 
 def stretch_times(n_pairs: int, n: int, rounds: int = ROUNDS) -> tuple[float, float, float]:
-    """Seconds of `stretch` with and without reassociation, and the largest relative difference of the results."""
+    """Return the seconds of `stretch` with and without reassociation, and the largest relative difference."""
     rng = np.random.default_rng(0)
     size = n * (n + 1) // 2
     rows, vector, weights = rng.standard_normal((n_pairs, size)), rng.standard_normal(size), rng.random(n_pairs)

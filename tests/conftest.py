@@ -21,7 +21,7 @@ hypothesis.settings.load_profile("covmetric")
 
 @pytest.fixture(scope="session")
 def data_folder() -> Path:
-    """The folder of real data; tests that need it carry the marker `shared`."""
+    """The folder of real data; tests that need it have the marker `shared`."""
     folder = Path(os.environ.get("COVMETRIC_DATA", Path(__file__).parents[2] / "shared" / "data"))
     if not folder.is_dir():
         pytest.skip("no real data: set COVMETRIC_DATA to the folder")

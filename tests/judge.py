@@ -1,4 +1,4 @@
-"""CVXPY, the outside judge of small problems."""
+"""CVXPY, an independent reference for small problems."""
 
 from __future__ import annotations
 

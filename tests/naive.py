@@ -1,7 +1,7 @@
-"""Slow, literal versions of everything that covmetric does cleverly: the judges inside the tests.
+"""Slow, literal versions of everything that covmetric optimises, for comparison in the tests.
 
-Nothing here is shared with the library: the formulas are written out again, from dense matrices A_k. A slack that has
-no formulas here is judged by its divergence alone: everything else follows from it numerically.
+This module shares no code with the library: the formulas are written out again, for dense matrices A_k. If a slack has
+no formulas here, everything is computed numerically from its divergence.
 """
 
 from __future__ import annotations
@@ -185,9 +185,9 @@ def J(u, eigenvalues, b, c, t, slack):
 
 
 class PaperDykstra:
-    """The paper's method, done literally in NumPy: A^(-1/2) beforehand, then inverse, eigh and Newton-Raphson.
+    """A literal NumPy implementation of the paper's method: A^(-1/2) beforehand, then inverse, eigh and Newton-Raphson.
 
-    A + epsilon I takes the place of a singular A, as the paper proposes.
+    A singular A is replaced by A + epsilon I, as the paper proposes.
     """
 
     def __init__(self, A, y, b, c, slack, epsilon=0.0):
@@ -232,7 +232,7 @@ class PaperDykstra:
 
 
 def neighbor_pairs(vectors, codes, k):
-    """Each example with its k nearest of its own class and its k nearest of the others, one distance at a time."""
+    """Return pairs of each example with its k nearest of the same class and of others, one distance at a time."""
     chosen = set()
     for i in range(len(vectors)):
         for same in (True, False):
@@ -243,13 +243,13 @@ def neighbor_pairs(vectors, codes, k):
 
 
 def squared_distance(W, embedded1, embedded2):
-    """D = <W, F F^T> as it is written."""
+    """Return D = <W, F F^T>, by its definition."""
     F = embedded1 - embedded2
     return float(np.sum(W * (F @ F.T)))
 
 
 def leave_one_out(vectors, codes, groups, k, n_classes):
-    """The vote of each example's k nearest outside its group, one example at a time."""
+    """Return the vote of each example's k nearest outside its group, one example at a time."""
     guesses = []
     for i in range(len(vectors)):
         others = [j for j in range(len(vectors)) if groups[j] != groups[i]]
@@ -260,11 +260,12 @@ def leave_one_out(vectors, codes, groups, k, n_classes):
 
 
 def nearest(references, queries, k):
-    """Distances and indices of the k nearest, one distance at a time; None: each reference among the others."""
-    own = queries is None
+    """Return distances and indices of the k nearest; without queries, of each reference among the others."""
+    among_references = queries is None
     distances, indices = [], []
-    for i, x in enumerate(references if own else queries):
-        squared = [(float(((x - y) ** 2).sum()), j) for j, y in enumerate(references) if not (own and j == i)]
+    for i, x in enumerate(references if among_references else queries):
+        others = [j for j in range(len(references)) if not (among_references and j == i)]
+        squared = [(float(((x - references[j]) ** 2).sum()), j) for j in others]
         chosen = sorted(squared)[:k]
         distances.append([value**0.5 for value, _ in chosen])
         indices.append([j for _, j in chosen])
@@ -272,7 +273,7 @@ def nearest(references, queries, k):
 
 
 def region_covariance(image, names, box):
-    """np.cov of pixel features over the box [top, left, height, width], one pixel at a time."""
+    """Return np.cov of pixel features over the box [top, left, height, width], one pixel at a time."""
     image = np.asarray(image, dtype=float)
     rows, columns = image.shape[:2]
 
@@ -284,12 +285,12 @@ def region_covariance(image, names, box):
         Ix, Iy = grey(y, x + 1) - grey(y, x - 1), grey(y + 1, x) - grey(y - 1, x)
         Ixx = 2 * grey(y, x) - grey(y, x - 1) - grey(y, x + 1)
         Iyy = 2 * grey(y, x) - grey(y - 1, x) - grey(y + 1, x)
-        known = {"x": x, "y": y, "I": grey(y, x), "Ix": Ix, "Iy": Iy, "Ixx": Ixx, "Iyy": Iyy}
-        known |= {f"|{name}|": abs(known[name]) for name in ("Ix", "Iy", "Ixx", "Iyy")}
-        known |= {"|grad|": (Ix**2 + Iy**2) ** 0.5, "angle": np.arctan2(abs(Iy), abs(Ix))}
+        features = {"x": x, "y": y, "I": grey(y, x), "Ix": Ix, "Iy": Iy, "Ixx": Ixx, "Iyy": Iyy}
+        features |= {f"|{name}|": abs(features[name]) for name in ("Ix", "Iy", "Ixx", "Iyy")}
+        features |= {"|grad|": (Ix**2 + Iy**2) ** 0.5, "angle": np.arctan2(abs(Iy), abs(Ix))}
         if image.ndim == 3:
-            known |= dict(zip("RGB", image[y, x], strict=True))
-        return [known[name] for name in names]
+            features |= dict(zip("RGB", image[y, x], strict=True))
+        return [features[name] for name in names]
 
     top, left, height, width = box
     pixels = [values(y, x) for y in range(top, top + height) for x in range(left, left + width)]
@@ -297,7 +298,7 @@ def region_covariance(image, names, box):
 
 
 def leml(problem, cycles):
-    """Huang et al.'s iteration from dense A_k: ITML's code, with tr(Q A) where it has v^T Q v, and Q A Q."""
+    """Run Huang et al.'s iteration on dense A_k: ITML's code with tr(Q A) instead of v^T Q v, and Q A Q."""
     A, y, b, c, _ = data(problem)
     Q, multipliers, bhat = np.eye(problem.n), np.zeros(len(A)), b.copy()
     for _ in range(cycles):
@@ -317,7 +318,7 @@ def leml(problem, cycles):
 
 
 def alignment(G, X, labels):
-    """The centred alignment of the log-Euclidean kernel after X -> G X G^T, from whole kernels."""
+    """Return the centred alignment of the log-Euclidean kernel after X -> G X G^T, from whole kernels."""
     from scipy.linalg import logm
 
     logs = [logm(G @ x @ G.T) for x in X]

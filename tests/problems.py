@@ -31,13 +31,13 @@ def has_finite_price(slack: str) -> bool:
 
 
 def problem_seeds(count: int) -> list[int]:
-    """Return the seeds 0..count-1, which share three slacks, and a third as many seeds for each later slack."""
+    """Return the seeds 0..count-1 for the first three slacks, and a third as many seeds for each later slack."""
     later = range(1, len(LATER_SLACKS) + 1)
     return [*range(count), *(1000 * group + seed for group in later for seed in range(-(-count // 3)))]
 
 
 def slack_of_seed(seed: int) -> str:
-    """Return the slack of a seed: three slacks take turns below 1000, each later slack has its own thousand."""
+    """Return the slack of a seed: three slacks alternate below 1000, and each later slack has a separate thousand."""
     group, number = divmod(seed, 1000)
     return LATER_SLACKS[group - 1] if group else _FIRST_SLACKS[(number // 3) % 3]
 

@@ -1,4 +1,4 @@
-"""The packages keep to the architecture: no private names of other packages, and each has its place in the docs."""
+"""The packages follow the architecture: they use no private names of other packages, and all are documented."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PACKAGE = ROOT / "src" / "covmetric"
-FILES = sorted(PACKAGE.rglob("*.py"))
-ROOMS = sorted(
+SOURCE = ROOT / "src" / "covmetric"
+FILES = sorted(SOURCE.rglob("*.py"))
+PACKAGES = sorted(
     path.name + ("/" if path.is_dir() else "")
-    for path in PACKAGE.iterdir()
+    for path in SOURCE.iterdir()
     if (path.is_dir() and (path / "__init__.py").is_file()) or (path.suffix == ".py" and not path.stem.startswith("__"))
 )
 
 
-def room_of(module: str) -> str:
-    """Return the package right below covmetric that a module belongs to."""
+def package_of(module: str) -> str:
+    """Return the package directly below covmetric that a module belongs to."""
     return [*module.split("."), ""][1]
 
 
-def foreign_private_imports(source: str, room: str) -> list[str]:
-    """Return the imports of private modules or names of another room, wherever they stand in the code."""
+def foreign_private_imports(source: str, package: str) -> list[str]:
+    """Return the imports of private modules or names of another package, anywhere in the code."""
     found = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "covmetric":
@@ -36,15 +36,15 @@ def foreign_private_imports(source: str, room: str) -> list[str]:
         for target in targets:
             parts = target.split(".")
             private = any(part.startswith("_") and not part.startswith("__") for part in parts[2:])
-            if private and room_of(target) != room:
+            if private and package_of(target) != package:
                 found.append(f"line {node.lineno}: {target}")
     return found
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_no_private_names_of_other_rooms(path):
-    room = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
-    assert foreign_private_imports(path.read_text(), room) == []
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_no_private_names_of_other_packages(path):
+    package = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+    assert foreign_private_imports(path.read_text(), package) == []
 
 
 @pytest.mark.parametrize(
@@ -63,17 +63,17 @@ def test_the_check_finds_private_names(source, found):
     assert bool(foreign_private_imports(source, "estimators")) is found
 
 
-@pytest.mark.parametrize("room", ROOMS)
-def test_every_room_is_documented(room):
+@pytest.mark.parametrize("package", PACKAGES)
+def test_every_package_is_documented(package):
     architecture = (ROOT / "docs" / "architecture.md").read_text()
-    assert re.search(rf"^\| `{re.escape(room)}` \| \S", architecture, flags=re.MULTILINE), f"{room} is missing"
+    assert re.search(rf"^\| `{re.escape(package)}` \| \S", architecture, flags=re.MULTILINE), f"{package} is missing"
 
 
-def test_no_room_is_documented_that_does_not_exist():
+def test_no_package_is_documented_that_does_not_exist():
     architecture = (ROOT / "docs" / "architecture.md").read_text()
-    assert sorted(re.findall(r"^\| `([a-z_]+(?:/|\.py))` \|", architecture, flags=re.MULTILINE)) == ROOMS
+    assert sorted(re.findall(r"^\| `([a-z_]+(?:/|\.py))` \|", architecture, flags=re.MULTILINE)) == PACKAGES
 
 
 def test_the_tests_mirror_the_tree():
     tested = {path.name for path in (ROOT / "tests").iterdir() if path.is_dir()}
-    assert {room.removesuffix("/") for room in ROOMS if room.endswith("/")} <= tested
+    assert {package.removesuffix("/") for package in PACKAGES if package.endswith("/")} <= tested

@@ -1,4 +1,4 @@
-"""The package loads lazily, and exports what it says."""
+"""The package loads lazily, and exports the names in __all__."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The examples of the README and of docs/metric.md run, and print what the pages say."""
+"""The examples of the README and of docs/metric.md run, and print the documented output."""
 
 from __future__ import annotations
 

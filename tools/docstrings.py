@@ -1,8 +1,8 @@
 """Check the docstrings of the public objects of the library against numpydoc; a part of `make lint`.
 
-An object is public if its path has no leading underscore. They are the objects that a public module defines or exports,
-and all methods and properties of such a class, including methods that it inherits from a private base class. `checks`
-under `[tool.numpydoc_validation]` in pyproject.toml lists the checks.
+An object is public if its path has no leading underscore. These are the objects that a public module defines or
+exports, and all methods and properties of such a class, including methods that it inherits from a private base class.
+`checks` under `[tool.numpydoc_validation]` in pyproject.toml lists the checks.
 """
 
 from __future__ import annotations

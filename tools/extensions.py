@@ -1,4 +1,4 @@
-"""Check that each kind of component can be added by one file and one registry line, and that its contract bites.
+"""Check that each kind of component can be added by one file and one registry line, and that its contract tests work.
 
 For each toy in tools/toys, ``python tools/extensions.py`` copies the repository into a temporary folder, adds the file
 and the registry line, and runs the contract tests, which must pass with tests of the toy among them. Then it breaks the
@@ -23,24 +23,24 @@ COPIED = ("src", "tests", "pyproject.toml")
 
 @dataclass(frozen=True)
 class Toy:
-    """A component, where it goes, and how it can be broken.
+    """A component, its place in the library, and the ways to break it.
 
     Attributes
     ----------
     file : str
         The module in tools/toys.
     folder : str
-        The package that it goes to.
+        The package that the module is copied to.
     registry : str
         The file with the registry, in the same package.
     cls : str
         The class.
     anchor : str
-        The line of the registry in front of which the new line goes.
+        The line of the registry before which the new line is inserted.
     tests : tuple of str
         The tests of the contract.
     breakages : dict
-        From a description to the text of the file that is replaced, and its replacement.
+        A dict from descriptions to the text of the file that is replaced and its replacement.
     """
 
     file: str

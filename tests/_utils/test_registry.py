@@ -38,7 +38,7 @@ def test_unknown_settings_are_refused():
 
 
 @pytest.mark.parametrize("value", ["square", 3, None, Circle, ["circle"]])
-def test_what_is_neither_name_nor_object_is_refused(value):
+def test_other_values_are_refused(value):
     with pytest.raises(
         ValueError, match=r"shape must be one of 'auto', 'circle', or an object of the class Shape; got"
     ):

@@ -1,4 +1,4 @@
-"""The number of threads of BLAS and OpenMP, with libraries that only count."""
+"""The number of threads of BLAS and OpenMP, with fake libraries that record it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Library:
 
 @pytest.fixture
 def libraries(monkeypatch):
-    """A BLAS and an OpenMP library in the place of the loaded ones."""
+    """A BLAS and an OpenMP library that replace the loaded libraries."""
     both = [Library("blas"), Library("openmp")]
     monkeypatch.setattr(threads, "ThreadpoolController", lambda: SimpleNamespace(lib_controllers=both))
     threads._libraries.cache_clear()

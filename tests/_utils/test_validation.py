@@ -74,7 +74,7 @@ def test_numbers_may_be_complex():
         (np.ma.masked_array([1.0, 2.0], [False, True]), "X has masked entries; fill them or leave them out"),
     ],
 )
-def test_what_is_not_finite_numbers_is_refused(value, message):
+def test_values_that_are_not_finite_numbers_are_refused(value, message):
     with pytest.raises(ValueError, match=message):
         v.as_floats("X", value)
 
@@ -96,7 +96,7 @@ def test_positive_vector_repeats_a_scalar():
         ([1.0, -2.0, 0.0], r"bounds\[1\] is -2.0: every entry must be positive"),
     ],
 )
-def test_positive_vector_refuses(value, message):
+def test_positive_vector_refuses_invalid_values(value, message):
     with pytest.raises(ValueError, match=message):
         v.positive_vector("bounds", value, 3)
 

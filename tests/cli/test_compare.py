@@ -32,7 +32,7 @@ def file(data, tmp_path):
 
 @pytest.fixture
 def add_method(monkeypatch):
-    """A function that adds a method to those of `compare`."""
+    """A function that adds a method to `compare`."""
 
     def add(name, make):
         methods = {**available_methods(), name: Method("peer", make)}
@@ -67,7 +67,7 @@ def test_table_is_printed_with_picture_and_csv(file, capsys, tmp_path):
     assert f"{100 * float(rows[0]['accuracy']):.1f} ± {100 * float(rows[0]['standard_error']):.1f}" in printed.out
 
 
-def test_json_is_all_that_is_printed(file, capsys):
+def test_only_json_is_printed(file, capsys):
     code, printed = run(capsys, file, "--folds", 2, "--methods", ",".join(FEW), "--json", "--seed", 3)
     result = json.loads(printed.out)
     assert code == 0 and printed.err == "" and result["what"] == "matrices"

@@ -22,7 +22,7 @@ def save(path, **arrays):
     return path
 
 
-def test_matrices_are_read_as_they_are(series, tmp_path):
+def test_matrices_are_read_unchanged(series, tmp_path):
     X, y = series
     matrices, groups = (X @ X.transpose(0, 2, 1)).astype(np.float32), np.arange(24) // 4
     data = read_data(save(tmp_path / "a.npz", X=matrices, y=y, groups=groups))
@@ -93,7 +93,7 @@ def test_unreadable_image_is_named(images):
         read_data(images / "grey")
 
 
-def test_missing_path_says_what_data_must_be(tmp_path):
+def test_missing_path_is_reported_with_the_expected_data(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"there is no file or folder .*; DATA must be an \.npz file"):
         read_data(tmp_path / "nothing.npz")
 

@@ -20,7 +20,7 @@ def test_demo_prints_a_table_and_draws_a_picture(tmp_path, capsys):
     assert picture.read_bytes()[:4] == b"\x89PNG"
 
 
-def test_json_is_all_that_is_printed(tmp_path, capsys):
+def test_only_json_is_printed(tmp_path, capsys):
     assert main(["demo", "--window", "2000", "--out", str(tmp_path / "demo.svg"), "--json"]) == 0
     printed = capsys.readouterr()
     result = json.loads(printed.out)

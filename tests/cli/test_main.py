@@ -35,7 +35,7 @@ def test_help_lists_all_commands(capsys):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_help_of_a_command_says_what_it_does(name, capsys):
+def test_help_of_a_command_describes_it(name, capsys):
     assert exit_code([name, "--help"]) == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert f"usage: covmetric {name}" in printed and COMMANDS[name][0][1:] in printed
@@ -71,7 +71,7 @@ def test_help_imports_nothing_heavy(arguments, unwanted):
     assert done.stdout.splitlines()[-1] == "[]", done.stderr
 
 
-def test_ctrl_c_says_stopped(monkeypatch, capsys):
+def test_ctrl_c_prints_stopped(monkeypatch, capsys):
     def stop(_):
         raise KeyboardInterrupt
 
@@ -81,7 +81,7 @@ def test_ctrl_c_says_stopped(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("module", ["covmetric.cli.demo", "covmetric.experiments.gestures"])
-def test_ctrl_c_during_imports_says_stopped(module, tmp_path):
+def test_ctrl_c_during_imports_prints_stopped(module, tmp_path):
     """While the subcommand is imported, and while it imports heavy modules."""
     done = run_python(
         "import sys\n"

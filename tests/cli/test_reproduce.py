@@ -69,7 +69,7 @@ def test_options_of_convergence_reach_the_experiment(tmp_path, capsys, monkeypat
     assert given == {"seeds": 2, "progress": True}
 
 
-def test_json_is_all_that_is_printed(tmp_path, capsys):
+def test_only_json_is_printed(tmp_path, capsys):
     options = ["--sizes", 4, "--lambdas", "1e-1", "--seeds", 1, "--out", tmp_path, "--json"]
     code, printed = run(capsys, "convergence", *options)
     rows = json.loads(printed.out)

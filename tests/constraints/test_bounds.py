@@ -14,7 +14,7 @@ def test_two_numbers_are_absolute_bounds(numbers):
     assert get_bounds(numbers).limits(np.ones(1)) == (0.1, 2.0)
 
 
-def test_defaults_are_those_of_the_paper():
+def test_defaults_match_the_paper():
     assert AbsoluteBounds().limits(np.array([1.0, 100.0])) == (0.05, 0.95)
     assert repr(AbsoluteBounds()) == "AbsoluteBounds(near=0.05, far=0.95)"
 

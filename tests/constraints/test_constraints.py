@@ -21,12 +21,12 @@ from tests.constraints.examples import labelled_vectors
 
 
 def one_dimensional(values):
-    """Embedded examples of shape (l, 1, 1)."""
+    """Return embedded examples of shape (l, 1, 1)."""
     return np.array(values, dtype=float)[:, None, None]
 
 
 def all_pairs(count):
-    """All pairs of examples of one class."""
+    """Return all pairs of examples of one class."""
     return LabelledPairs.from_codes(np.stack(np.triu_indices(count, 1), axis=1), np.zeros(count, dtype=int))
 
 
@@ -96,7 +96,7 @@ def test_dissimilar_pairs_of_equal_examples_are_left_out():
     np.testing.assert_array_equal(found.weights, [0.25, 0.75])
 
 
-def test_warning_names_the_pair_in_the_words_of_the_caller():
+def test_warning_names_the_pair_as_the_caller_specifies():
     pairs = LabelledPairs(np.array([[0, 2], [0, 1], [1, 2]]), np.array([1.0, -1.0, 1.0]))
     with pytest.warns(UserWarning, match=r"for example pairs\[1\], of 0 and 1$"):
         bounded(one_dimensional([0.0, 0.0, 1.0]), pairs, AbsoluteBounds(), None, origin="pairs[{k}], of {i} and {j}")
@@ -107,7 +107,7 @@ def test_similar_pairs_of_equal_examples_are_kept():
     assert len(found.pairs) == 3
 
 
-def test_equal_examples_only_are_refused():
+def test_pairs_of_equal_examples_only_are_refused():
     codes = np.array([0, 0, 1, 1])
     with pytest.warns(UserWarning, match="left out"), pytest.raises(ValueError, match="no pair of distinct examples"):
         constrain(np.ones((4, 2, 1)), codes, RandomPairs(), AbsoluteBounds(), "median", np.random.default_rng(0))

@@ -52,7 +52,7 @@ def map_arrays(function: Callable[[Any], Any], example: Any) -> Any:
 
 
 def examples_for(descriptor: Descriptor, count: int = 4) -> list[Any]:
-    """Return examples of the kind that the descriptor takes."""
+    """Return examples of the kind that the descriptor accepts."""
     kind = descriptor.input_kind
     assert kind in EXAMPLES, f"there are no samples of the kind {kind!r}: add them to EXAMPLES in {__file__}"
     return EXAMPLES[kind](count)
@@ -87,7 +87,7 @@ OTHER_NUMBERS: dict[str, Callable[[Any], Any]] = {
 
 
 def check_class(descriptor: Descriptor) -> None:
-    """It is a scikit-learn transformer that says what it takes and needs no fit."""
+    """Check that it is a scikit-learn transformer that declares its kind of examples and needs no fit."""
     assert isinstance(descriptor, Descriptor)
     assert isinstance(descriptor, TransformerMixin) and isinstance(descriptor, BaseEstimator)
     assert isinstance(type(descriptor).input_kind, str)
@@ -96,7 +96,7 @@ def check_class(descriptor: Descriptor) -> None:
 
 
 def check_parameters(descriptor: Descriptor) -> None:
-    """get_params, set_params and clone round-trip, and fit leaves the parameters as they were."""
+    """Check that get_params, set_params and clone round-trip, and that fit does not change the parameters."""
     before = descriptor.get_params()
     assert type(descriptor)(**before).get_params() == before
     assert clone(descriptor).set_params(**before).get_params() == before
@@ -105,7 +105,7 @@ def check_parameters(descriptor: Descriptor) -> None:
 
 
 def check_matrices(descriptor: Descriptor) -> None:
-    """Matrices are finite, symmetric, positive semi-definite, of the promised size, and not constant."""
+    """Check that matrices are finite, symmetric, positive semi-definite, of the promised size, and not constant."""
     for name, change in OTHER_NUMBERS.items():
         X = [map_arrays(change, example) for example in examples_for(descriptor)]
         matrices = clone(descriptor).fit(X).transform(X)
@@ -121,7 +121,7 @@ def check_matrices(descriptor: Descriptor) -> None:
 
 
 def check_order(descriptor: Descriptor) -> None:
-    """Each example gives the same matrix alone, among others, and in any order."""
+    """Check that each example gives the same matrix alone, among others, and in any order."""
     X = examples_for(descriptor, 5)
     matrices = descriptor.fit_transform(X)
     for k, example in enumerate(X):
@@ -131,7 +131,7 @@ def check_order(descriptor: Descriptor) -> None:
 
 
 def check_repeated_calls(descriptor: Descriptor) -> None:
-    """Calls of transform, with or without fit, on the descriptor or on a pickled copy, give the same bits."""
+    """Check that calls of transform, with or without fit, on the descriptor or a pickled copy, give the same bits."""
     X = examples_for(descriptor)
     expected = clone(descriptor).fit_transform(X)
     np.testing.assert_array_equal(clone(descriptor).transform(X), expected)
@@ -142,7 +142,7 @@ def check_repeated_calls(descriptor: Descriptor) -> None:
 
 
 def check_jobs(descriptor: Descriptor) -> None:
-    """The number of jobs does not change a bit; there are enough examples for several batches."""
+    """Check that the result has the same bits for any number of jobs; there are enough examples for several batches."""
     if "n_jobs" in descriptor.get_params():
         X = examples_for(descriptor, 70)
         one, two = (clone(descriptor).set_params(n_jobs=n).fit_transform(X) for n in (1, 2))
@@ -150,19 +150,19 @@ def check_jobs(descriptor: Descriptor) -> None:
 
 
 def check_containers(descriptor: Descriptor) -> None:
-    """The same numbers in other dtypes and containers give the same bits, also as one array of all examples."""
+    """Check that the same numbers in other dtypes and containers, or in a single array, give the same bits."""
     X = examples_for(descriptor)
     expected = descriptor.fit_transform(X)
     for name, change in SAME_NUMBERS.items():
-        changed = [map_arrays(change, example) for example in X]
-        np.testing.assert_array_equal(descriptor.fit_transform(changed), expected, err_msg=name)
+        converted = [map_arrays(change, example) for example in X]
+        np.testing.assert_array_equal(descriptor.fit_transform(converted), expected, err_msg=name)
     np.testing.assert_array_equal(descriptor.fit_transform(tuple(X)), expected)
     same_shape = [X[0], map_arrays(lambda array: array[::-1], X[0])]
     np.testing.assert_array_equal(descriptor.fit_transform(np.array(same_shape)), descriptor.fit_transform(same_shape))
 
 
 def check_input_is_kept(descriptor: Descriptor) -> None:
-    """Neither fit nor transform changes the examples, and the result does not share their memory."""
+    """Check that fit and transform do not change the examples, and that the result does not share their memory."""
     X = examples_for(descriptor)
     before = pickle.dumps(X)
     matrices = descriptor.fit_transform(X)
@@ -172,7 +172,7 @@ def check_input_is_kept(descriptor: Descriptor) -> None:
 
 
 def check_not_finite_is_refused(descriptor: Descriptor) -> None:
-    """NaN and infinity raise ValueError that names the example."""
+    """Check that NaN and infinity raise a ValueError that names the example."""
     for value in (np.nan, np.inf, -np.inf):
         X = examples_for(descriptor)
         array = X[2][1] if isinstance(X[2], list) else X[2]
@@ -184,7 +184,7 @@ def check_not_finite_is_refused(descriptor: Descriptor) -> None:
 
 
 def check_empty_is_refused(descriptor: Descriptor) -> None:
-    """No examples, and objects that are not lists of examples, raise ValueError."""
+    """Check that no examples, and objects that are not lists of examples, raise ValueError."""
     no_examples = np.array([examples_for(descriptor)[0]])[:0]
     for X in ([], (), no_examples, None, 3, "name"):
         with pytest.raises(ValueError, match="empty" if X is not None and np.ndim(X) else "must"):
@@ -194,7 +194,7 @@ def check_empty_is_refused(descriptor: Descriptor) -> None:
 
 
 def check_constant_examples(descriptor: Descriptor) -> None:
-    """Examples without any variation give finite matrices, or ValueError that names the example."""
+    """Check that constant examples give finite matrices, or a ValueError that names the example."""
     X = examples_for(descriptor)
     X[1] = map_arrays(np.zeros_like, X[1])
     try:

@@ -1,4 +1,4 @@
-"""Every descriptor of the registry keeps the contract, and the contract notices those that do not."""
+"""Every descriptor of the registry satisfies the contract, and the contract detects descriptors that do not."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_every_check_is_listed():
 
 
 class ChannelCovariances(Descriptor):
-    """A minimal descriptor that keeps the contract; those below break it in one way each."""
+    """A minimal descriptor that satisfies the contract. Each descriptor below breaks it in one way."""
 
     input_kind = "series"
 

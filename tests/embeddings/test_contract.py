@@ -41,7 +41,7 @@ def squared_distances(embedded):
 
 
 def metric_of(phi, seed=0):
-    """A metric on a fitted embedding whose W has distinct eigenvalues."""
+    """Return a metric on a fitted embedding whose W has distinct eigenvalues."""
     n = phi.shape_out_[0] // phi.copies_
     A = np.random.default_rng(seed).standard_normal((n, 2 * n))
     W = A @ A.T / n
@@ -193,7 +193,7 @@ def test_reg_is_relative_to_the_mean_eigenvalue(matrix_phi):
     np.testing.assert_allclose(matrix_phi.inverse_transform(embedded), X, rtol=1e-9, atol=1e-15)
 
 
-def test_requires_definite_tells_the_truth(matrix_phi):
+def test_requires_definite_is_correct(matrix_phi):
     X = spd(4, 3)
     X[2] = np.outer([1.0, 2.0, 3.0], [1.0, 2.0, 3.0])
     if not matrix_phi.requires_definite:
@@ -221,7 +221,7 @@ def test_singular_matrix_is_named_by_its_index_for_any_n_jobs(matrix_phi):
         assert np.isfinite(matrix_phi.fit(X[:100]).transform(X, n_jobs=2)).all()
 
 
-def test_takes_vectors_tells_the_truth(phi):
+def test_takes_vectors_is_correct(phi):
     if phi.takes_vectors:
         assert phi.fit(np.ones((3, 4))).shape_in_ == (4,)
         with pytest.raises(ValueError, match="X must be real, got complex128"):
@@ -261,7 +261,7 @@ def test_examples_of_another_size_are_refused(phi):
         phi.transform(examples_for(phi, 3, 3))
 
 
-def test_what_is_not_numbers_is_refused(phi):
+def test_values_that_are_not_numbers_are_refused(phi):
     for wrong in (None, [["a", "b"], ["c", "d"]], [[1.0], [1.0, 2.0]]):
         with pytest.raises(ValueError, match="X must be an array of numbers"):
             phi.fit(wrong)
@@ -311,7 +311,7 @@ def test_model_file_restores_the_same_bits(fitted, tmp_path):
     np.testing.assert_array_equal(restored.pairwise(X), metric.pairwise(X))
 
 
-def test_state_restores_settings_and_refuses_what_does_not_belong(fitted):
+def test_state_restores_settings_and_refuses_foreign_entries(fitted):
     phi, X = fitted
     np.testing.assert_array_equal(type(phi).from_state(phi.get_state()).transform(X), phi.transform(X))
     unfitted = type(phi).from_state(type(phi)().get_state())
@@ -338,7 +338,7 @@ def test_probe_is_an_example_that_transform_accepts(fitted):
     assert phi.transform(phi.probe()).shape == phi.shape_out_
 
 
-def test_repr_shows_the_settings_and_not_what_was_learned(fitted):
+def test_repr_shows_only_the_settings(fitted):
     phi, _ = fitted
     assert repr(phi) == repr(type(phi)())
     assert repr(phi).startswith(f"{type(phi).__name__}(")

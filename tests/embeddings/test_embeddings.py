@@ -1,4 +1,4 @@
-"""What each embedding computes, against pyRiemann and against its definition."""
+"""The values of each embedding, compared with pyRiemann and with its definition."""
 
 from __future__ import annotations
 

@@ -10,5 +10,5 @@ CLASSIFIERS = [CovMetricClassifier(rule=rule, random_state=0) for rule in RULES]
 
 
 def output(estimator, X):
-    """The probabilities of a fitted classifier, or the vectors of a fitted learner."""
+    """Return the probabilities of a fitted classifier, or the vectors of a fitted learner."""
     return estimator.predict_proba(X) if hasattr(estimator, "predict_proba") else estimator.transform(X)

@@ -32,7 +32,7 @@ def test_certificate_belongs_to_the_returned_metric(phi, prior):
     pairs, bounds = c.pairs, c.bounds
 
     def objective(W):
-        """The divergence BD(W scale, prior) plus the losses, from their definitions."""
+        """Return the divergence BD(W scale, prior) plus the losses, from their definitions."""
         ratio = np.linalg.solve(W0, W * c.scale)
         value = np.trace(ratio) - np.linalg.slogdet(ratio)[1] - n
         for (i, j), b, sign in zip(pairs, bounds, c.similar, strict=True):

@@ -73,7 +73,7 @@ def test_infinite_lambda_returns_the_prior(data):
     np.testing.assert_allclose(prior.W_, np.diag([1.0, 2.0, 3.0, 4.0]), rtol=1e-12)
 
 
-def test_paper_settings_are_those_of_the_paper(data):
+def test_paper_settings_match_the_paper(data):
     X, y = data
     learner = CovMetric("chol", lam=1e-1, random_state=3, **PAPER_SETTINGS)
     fitted, embedded = fitted_problem(learner, X, y)

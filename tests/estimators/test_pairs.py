@@ -1,6 +1,6 @@
 """CovMetricPairs, on vectors and on matrices.
 
-The first part checks the requirements of metric-learn 0.7 on pair learners, in our own code (test_pairs_classifiers.py,
+The first part checks the requirements of metric-learn 0.7 on pair learners, rewritten here (test_pairs_classifiers.py,
 test_mahalanobis_mixin.py, test_sklearn_compat.py and test_base_metric.py there).
 """
 

@@ -19,7 +19,7 @@ def data():
 
 @pytest.fixture
 def add_methods(monkeypatch):
-    """A function that adds methods to those of `compare`."""
+    """A function that adds methods to `compare`."""
 
     def add(**methods):
         monkeypatch.setattr(module, "available_methods", lambda: {**available_methods(), **methods})

@@ -127,7 +127,7 @@ class Recorder:
 
 @pytest.mark.parametrize("adds_reg", [True, False])
 def test_reg_is_a_fraction_of_the_mean_eigenvalue(data, add_methods, monkeypatch, adds_reg):
-    """A method without its own `reg` gets regularised matrices; any other gets the matrices and `reg`."""
+    """A method without a parameter `reg` gets regularised matrices; other methods get the matrices and `reg`."""
     monkeypatch.setattr(Recorder, "fitted", [])
     monkeypatch.setattr(Recorder, "tested", [])
     add_methods(recorder=Method("peer", Recorder, adds_reg=adds_reg))

@@ -14,7 +14,7 @@ def table():
     return convergence(sizes=[10], lambdas=[1e-2, 1e-3, 1e-4], seeds=5)
 
 
-def test_problem_is_that_of_the_paper():
+def test_problem_matches_the_paper():
     problem = make_paper_problem(n=10, K=50, lam=1e-3, seed=0)
     F = problem.embedded[:-1]
     assert F.shape == (50, 10, 10)
@@ -62,7 +62,7 @@ def make_points(seed, gaps):
 
 @pytest.fixture
 def small_table():
-    """Three runs that meet 1e-3 after 2 epochs, after 4 epochs and not at all."""
+    """Three runs, which meet 1e-3 after 2 epochs, after 4 epochs and never."""
     points = (
         make_points(0, [1e-1, 1e-4, 1e-5, 1e-6, 1e-6])
         + make_points(1, [1e-1, 1e-2, 2e-3, 1e-4])

@@ -44,7 +44,7 @@ def test_all_methods_but_peers_classify_well(data):
     assert sum(knn.chosen.values()) == 2 and all("n_neighbors=" in words for words in knn.chosen)
 
 
-def test_new_rule_takes_part_without_further_work(data, monkeypatch):
+def test_registered_rule_takes_part(data, monkeypatch):
     class FarRule(MeanRule):
         """The most distant class mean."""
 

@@ -1,4 +1,4 @@
-"""Small labelled, embedded examples for the tests of this room."""
+"""Small labelled, embedded examples for the tests of this package."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from covmetric.learning.settings import LearningSettings
 
 
 def embedded_classes(count=24, n=3, m=2, seed=0):
-    """Two classes that differ in the first row, under large noise in the second: learning changes the neighbours."""
+    """Return two classes that differ in the first row; noise in the second row hides this until W is learned."""
     rng = np.random.default_rng(seed)
     codes = np.arange(count) % 2
     embedded = rng.standard_normal((count, n, m)) * np.array([0.5, 4.0, 1.0])[:n, None]
@@ -19,12 +19,12 @@ def embedded_classes(count=24, n=3, m=2, seed=0):
 
 
 def settings(**changes):
-    """The settings of a learner on neighbour pairs."""
+    """Return the settings of a learner on neighbour pairs."""
     return LearningSettings(**{"selection": NeighborPairs(3), "bounds": AbsoluteBounds(), **changes})
 
 
 def start_problem(*, copies=1, count=24, **changes):
-    """A problem at its prior."""
+    """Return a problem at its prior."""
     embedded, codes = embedded_classes(count)
     return FittedProblem.at_prior(settings(**changes), embedded, codes, copies)
 

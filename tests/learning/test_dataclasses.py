@@ -1,4 +1,4 @@
-"""The data of this room cannot be changed after it was made."""
+"""The data classes of this package are frozen."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ def rng(seed=0):
 
 
 def arguments(call, function):
-    """The arguments of a recorded call by name."""
+    """Return the arguments of a recorded call by name."""
     bound = inspect.signature(function).bind(*call[0], **call[1])
     bound.apply_defaults()
     return bound.arguments

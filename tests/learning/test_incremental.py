@@ -19,7 +19,7 @@ N_OLD = 20
 
 
 def fitted_and_new(lam=1e-2, copies=1, **changes):
-    """A problem that was fitted on 20 examples, and 4 new examples with their classes."""
+    """Return a problem that was fitted on 20 examples, and 4 new examples with their classes."""
     embedded, codes = embedded_classes()
     start = FittedProblem.at_prior(settings(**changes), embedded[:N_OLD], codes[:N_OLD], copies)
     (fitted,) = fit_path(start, [lam], np.random.default_rng(0))
@@ -27,7 +27,7 @@ def fitted_and_new(lam=1e-2, copies=1, **changes):
 
 
 def literal_new_pairs(vectors, codes, k):
-    """The k nearest of the own class, and of the other classes, of each new example, one distance at a time."""
+    """Return pairs of each new example with its k nearest of the same class and of others, one distance at a time."""
     chosen = set()
     for i in range(N_OLD, len(vectors)):
         for same in (True, False):

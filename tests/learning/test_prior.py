@@ -20,7 +20,7 @@ def prior_matrix(prior, embedded, copies=1):
 
 
 def inverse_covariance(embedded):
-    """The inverse of the mean of (x - mean)(x - mean)^T over all columns of all examples, one column at a time."""
+    """Return the inverse of the mean of (x - mean)(x - mean)^T over the columns of all examples, one by one."""
     count, n, m = embedded.shape
     mean = sum(embedded) / count
     total = np.zeros((n, n))

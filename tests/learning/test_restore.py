@@ -1,4 +1,4 @@
-"""Fitted problems from model files: each part that was changed is noticed."""
+"""Fitted problems from model files: every modified part is detected."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.data import classes_of_matrices, fitted_problem, hermitian
 
 
 def saved_parts(X=None, y=None, **parameters):
-    """The arguments of `restore_fitted` for a fitted learner, by name."""
+    """Return the arguments of `restore_fitted` for a fitted learner, by name."""
     if X is None:
         X, y = classes_of_matrices(24, n=3)
     learner = CovMetric(**{"phi": "log", "budget": 2, "random_state": 0, **parameters})
@@ -33,7 +33,7 @@ def saved_parts(X=None, y=None, **parameters):
 
 
 def at(parts, name, **changes):
-    """The parts with other fields in the dataclass `name`."""
+    """Return the parts with some fields of the dataclass `name` replaced."""
     return {**parts, name: dataclasses.replace(parts[name], **changes)}
 
 
@@ -54,7 +54,7 @@ def parts():
 @pytest.mark.parametrize(
     "parameters", [{}, {"prior": "covariance"}, {"lam": np.inf}, {"lam": np.inf, "prior": "covariance"}]
 )
-def test_restored_problem_equals_the_saved_one(parameters):
+def test_restored_problem_equals_the_saved_problem(parameters):
     parts, fitted = saved_parts(**parameters)
     restored = restore_fitted(**parts)
     np.testing.assert_array_equal(restored.examples, fitted.examples)
@@ -169,9 +169,9 @@ def test_rounding_errors_of_another_machine_are_allowed_in_the_metric(parts):
     W = parts["metric"].W
     size = np.abs(W).max()
     for relative, valid in ((5e-11, True), (2e-10, False)):
-        changed = W.copy()
-        changed[2, 2] += relative * size
-        other = {**parts, "metric": LearnedMetric(parts["metric"].embedding, changed)}
+        modified = W.copy()
+        modified[2, 2] += relative * size
+        other = {**parts, "metric": LearnedMetric(parts["metric"].embedding, modified)}
         if valid:
             restore_fitted(**other)
         else:

@@ -122,7 +122,7 @@ def test_search_object_of_the_user_is_not_changed():
 
 
 def literal_mean_probabilities(vectors, codes, queries, n_classes):
-    """The softmax of minus the squared distance over the mean within-class squared distance, one query at a time."""
+    """Return the softmax of minus the squared distances over their mean within classes, one query at a time."""
     means = {
         c: np.mean([v for v, d in zip(vectors, codes, strict=True) if d == c], axis=0) for c in set(codes.tolist())
     }

@@ -47,7 +47,7 @@ def score(grid, split=SPLIT, rule="neighbors", k=3, seed=0, **arguments):
 
 
 def separate_scores(lambdas, rule="neighbors", k=3, **parameters):
-    """The accuracies of classifiers that are fitted one by one."""
+    """Return the accuracies of classifiers that are fitted one by one."""
     scores = []
     for lam in lambdas:
         learner = CovMetric(**{"phi": "log", "budget": 3, "tol": 1e-8, **parameters}, lam=lam)
@@ -170,7 +170,7 @@ def test_leave_one_out_is_the_literal_vote():
         np.testing.assert_array_equal(predicted, expected)
 
 
-def test_leave_one_out_does_not_count_votes_of_the_own_group():
+def test_leave_one_out_ignores_votes_of_the_same_group():
     vectors, codes = np.arange(5.0)[:, None], np.array([0, 0, 0, 1, 1])
     np.testing.assert_array_equal(leave_one_out(vectors, codes, codes, 5, 2), [1, 1, 1, 0, 0])
     np.testing.assert_array_equal(leave_one_out(vectors, codes, np.zeros(5), 5, 2), np.zeros(5))

@@ -164,7 +164,7 @@ nan = np.nan
         ([0.1, 1.0], [[0.1, 0.2, 0.3], [0.3, 0.2, 0.1]], 1),  # sums in another order are equal
         ([0.1, 1.0], [[0.7 + 1e-9], [0.7]], 0),  # but a small difference counts
         ([1.0, 0.1], [[1.0, nan], [0.5, 0.5]], 1),  # a candidate that failed on a split is left out
-        ([1.0, 0.1], [[0.5, nan, nan], [0.6, nan, nan]], 1),  # splits that nobody was scored on do not count
+        ([1.0, 0.1], [[0.5, nan, nan], [0.6, nan, nan]], 1),  # splits without any scores do not count
         ([1.0, 0.1], [[nan, 0.5], [0.6, nan]], 1),  # unless all failed on some split
         ([np.inf, 0.1], [[nan], [0.0]], 1),
     ],

@@ -11,7 +11,7 @@ from covmetric.learning.threshold import STRATEGIES, best_threshold, check_calib
 
 
 def literal_scores(strategy, similar, predicted, min_rate, beta):
-    """The score of predictions in {+1, -1}, counted one pair at a time."""
+    """Return the score of predictions in {+1, -1}, counted one pair at a time."""
     outcomes = list(zip(similar.tolist(), predicted.tolist(), strict=True))
     positives, negatives = sum(s > 0 for s, _ in outcomes), sum(s < 0 for s, _ in outcomes)
     true_positives, true_negatives = (
@@ -31,7 +31,7 @@ def literal_scores(strategy, similar, predicted, min_rate, beta):
 
 
 def literal_threshold(distances, similar, strategy, min_rate, beta):
-    """The smallest of the best candidates, each scored on its own."""
+    """Return the smallest of the best candidates, each scored separately."""
     distinct = sorted(set(distances.tolist()))
     candidates = [
         distinct[0] - 1.0,

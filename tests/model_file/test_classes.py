@@ -1,4 +1,4 @@
-"""The classes in model files: files of another class, fresh processes, and subclasses of users."""
+"""The classes in model files: files of another class, new processes, and users' subclasses."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ FILES = {
 
 
 def run(code, *arguments):
-    """Run code in a fresh process and return the lines that it prints."""
+    """Run code in a new process and return the lines that it prints."""
     done = subprocess.run([sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
@@ -47,7 +47,7 @@ def test_load_accepts_files_of_its_class_only(cls, held):
             cls.load(path)
 
 
-def test_load_of_another_class_gives_the_same_message_in_a_fresh_process():
+def test_load_of_another_class_gives_the_same_message_in_a_new_process():
     """The metric is imported there, but the estimators are not, so that their classes are not registered."""
     code = """
 import sys
@@ -65,7 +65,7 @@ assert "covmetric.estimators" not in sys.modules
     ]
 
 
-def test_load_model_imports_every_class_in_a_fresh_process():
+def test_load_model_imports_every_class_in_a_new_process():
     """covmetric is imported again for each file, as in a process that has not used any of its classes."""
     code = """
 import sys

@@ -42,9 +42,9 @@ def test_estimators_come_back_bit_by_bit(name, make, tmp_path):
     save_model(back, tmp_path / "again.npz")
     assert (tmp_path / "again.npz").read_bytes() == (tmp_path / "model.npz").read_bytes()
     if isinstance(model, CovMetricClassifier):
-        fresh = X[:6] * 1.1
+        more_examples = X[:6] * 1.1
         for one in (model, back):
-            one.partial_fit(fresh, y[:6])
+            one.partial_fit(more_examples, y[:6])
         np.testing.assert_array_equal(answers(back, X), answers(model, X))
         np.testing.assert_array_equal(back.kneighbors(X)[1], model.kneighbors(X)[1])
 

@@ -44,7 +44,7 @@ JUNK = [
 
 
 def mutated_tree(content, rng):
-    """Entries of the manifest replaced by other plausible ones, in a file that is otherwise right."""
+    """Return a valid file with some entries of its manifest replaced by other plausible entries."""
     members = unpack(content)
     manifest = json.loads(members["manifest.json"])
     for _ in range(rng.integers(1, 3)):

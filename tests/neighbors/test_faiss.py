@@ -10,7 +10,7 @@ import pytest
 from covmetric.neighbors import FaissSearch
 
 
-def test_error_without_faiss_says_what_to_install(monkeypatch):
+def test_error_without_faiss_names_the_package_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "faiss", None)
     with pytest.raises(ImportError, match=r'pip install "covmetric\[faiss\]"'):
         FaissSearch().fit(np.eye(3))

@@ -1,4 +1,4 @@
-"""The contract of a selection order, for every entry of ORDERS, and what is particular to each."""
+"""The contract of a selection order, for every entry of ORDERS, and the properties of each order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def order(request):
 
 
 def epochs(order, count, n_pairs, seed=0):
-    """Successive epochs with one generator, as in a solve."""
+    """Return successive epochs with one generator, as in a solve."""
     rng = np.random.default_rng(seed)
     return [order.epoch(n_pairs, rng) for _ in range(count)]
 

@@ -20,7 +20,7 @@ from tests.peers.estimators import make_peer
 
 
 def within_to_between(D, y):
-    """Return the mean squared distance within classes, divided by that between classes."""
+    """Return the ratio of the mean squared distances within and between classes."""
     same = y[:, None] == y
     return (D[same] ** 2).mean() / (D[~same] ** 2).mean()
 

@@ -84,7 +84,7 @@ def test_output_does_not_depend_on_the_type_of_labels(estimator, data):
 
 
 def test_units_do_not_matter(estimator, data):
-    """The matrices of data in volts are 1e-12 times those of data in microvolts."""
+    """The matrices of data in volts are 1e-12 times the matrices of data in microvolts."""
     X, y = data
     microvolts, volts = clone(estimator).fit(X, y), clone(estimator).fit(1e-12 * X, y)
     if hasattr(microvolts, "predict"):

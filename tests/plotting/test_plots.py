@@ -1,4 +1,4 @@
-"""What the pictures show, and that they can be written."""
+"""The content of the pictures, and their files."""
 
 from __future__ import annotations
 

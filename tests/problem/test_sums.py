@@ -86,7 +86,7 @@ def test_every_sum_matches_the_literal_sum():
 
 @pytest.mark.usefixtures("mode")
 @pytest.mark.parametrize("examples", [6, 40])
-def test_transformed_differences_match_the_literal_ones(examples):
+def test_transformed_differences_match_the_literal_differences(examples):
     """With 6 examples each is transformed once, with 40 examples each pair of the 20 is."""
     sums, F, _ = sums_and_matrices(examples=examples)
     C = np.random.default_rng(1).standard_normal((4, 4))

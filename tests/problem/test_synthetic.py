@@ -10,7 +10,7 @@ from tests.problems import SLACKS
 
 
 @pytest.mark.parametrize("slack", SLACKS)
-def test_problem_is_the_one_of_the_paper(slack):
+def test_problem_matches_the_paper(slack):
     problem = make_paper_problem(n=7, K=300, lam=1e-3, seed=5, slack=slack)
     assert (problem.n, problem.m, problem.n_pairs, problem.slack.name) == (7, 7, 300, slack)
     F = problem.embedded[:-1]

@@ -23,13 +23,13 @@ def slack(request):
 
 
 def t_values(slack):
-    """Dual variables inside the domain, away from its ends."""
+    """Return dual variables inside the domain, away from its ends."""
     low, high = max(slack.t_min, -20.0), min(slack.t_max, 5.0)
     return np.linspace(low + 1e-3, high - 1e-3, 41)
 
 
 def numerical_conjugate(slack, t):
-    """The minimum over s >= 0 of d(s) - t s, from the divergence alone."""
+    """Return the minimum over s >= 0 of d(s) - t s, from the divergence alone."""
 
     def lagrangian(s):
         with np.errstate(divide="ignore"):

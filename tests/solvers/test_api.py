@@ -196,7 +196,7 @@ class Rogue(Stuck):
     ],
 )
 def test_untrustworthy_candidates_get_a_true_certificate(problem, mess):
-    """Candidates are asymmetric, changed in place or not finite; the certificate belongs to what is returned."""
+    """Candidates are asymmetric, modified in place or not finite; the certificate belongs to the returned point."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         result = solve(problem, Rogue(mess), max_iter=3)
@@ -234,7 +234,7 @@ def test_bad_arguments_are_refused(problem, arguments, message):
         solve(problem, **arguments)
 
 
-def test_something_else_than_a_problem_is_refused():
+def test_objects_that_are_not_problems_are_refused():
     with pytest.raises(ValueError, match="problem must be a MetricProblem, got ndarray"):
         solve(np.eye(3))
 

@@ -1,7 +1,7 @@
 """The one loop, on scripted certificates: limits, stopping, status, the best point, history and callbacks.
 
 No problem is solved here. `ScriptedProblem` certifies candidate number i with the i-th values of a script, so that each
-decision of the loop can be provoked on its own.
+decision of the loop can be tested separately.
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def test_the_gap_of_the_best_two_points_ends_the_solve():
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_best_certificate_has_the_larger_rounding_error(order):
-    """The best metric and the best multipliers have rounding errors of different size, either way round."""
+    """The best metric and the best multipliers have rounding errors of different size, in either order."""
     record = _Record(tol=1e-3)
     for number, (primal, dual, rounding) in enumerate([(2.0, 0.0, 1e-9), (3.0, 1.0, 1e-2)][::order]):
         certificate = Certificate.from_values(primal, dual, max_violation=0.0, tol=1e-3, rounding=rounding)
@@ -240,7 +240,7 @@ def test_stalled_compares_the_gap_with_the_start_of_the_window(factor, stalls):
     assert not record.stalled(), "the window is not full"
 
 
-def test_stalled_looks_at_the_best_gap_not_at_the_current_one():
+def test_stalled_depends_on_the_best_gap_not_on_the_current_gap():
     """The dual value rises in every step, while the primal value of later steps is worse."""
     script = [(2.0, 0.0, EXACT), *((3.0, 0.001 * i, EXACT) for i in range(1, 400))]
     assert run_script(script, max_iter=300).status is Status.MAX_ITER

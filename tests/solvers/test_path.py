@@ -64,7 +64,7 @@ def test_bad_lambdas_are_refused(lambdas, message):
         solve_path(make_paper_problem(3, 5, 1.0, 0), lambdas)
 
 
-def test_path_of_something_else_than_a_problem_is_refused():
+def test_path_refuses_objects_that_are_not_problems():
     with pytest.raises(ValueError, match="problem must be a MetricProblem, got list"):
         solve_path([], [1.0])
 

@@ -48,7 +48,7 @@ def sweep_seconds(n: int, m: int, moved: int, idle: int) -> float:
     n, m : int
         The numbers of rows and columns of an embedded example.
     moved, idle : int
-        The numbers of half-spaces whose projection changes W, and of those that W satisfies already.
+        The numbers of half-spaces whose projection changes W, and of half-spaces that already contain W.
 
     Returns
     -------
@@ -110,9 +110,9 @@ LIST_ENTRIES = 2**22
 BOUND_ENTRIES = 2**20
 # Up to this many distances are computed without scikit-learn, whose set-up takes a millisecond.
 FEW_DISTANCES = 2**16
-# From this many entries and dimensions of the references on, pruning 1,000 queries pays if the spectrum decays (1.3 to
-# 1.7 times as fast at 2e6 entries, 3.5 times at 8e6). If it does not decay, the attempt costs 0.05 s, which is a third
-# of the total at 2e6 entries and negligible at 8e6.
+# From this many entries and dimensions of the references on, pruning saves time for 1,000 queries if the spectrum
+# decays (1.3 to 1.7 times as fast at 2e6 entries, 3.5 times at 8e6). If it does not decay, the attempt costs 0.05 s,
+# which is a third of the total at 2e6 entries and negligible at 8e6.
 PRUNED_ENTRIES, PRUNED_DIMENSIONS = 2**21, 64
 # The numbers of vectors from which the principal directions are computed, and with which their number is chosen.
 PRUNED_LEARN, PRUNED_TRY = 512, 128

@@ -302,7 +302,7 @@ def precision_of(dtype: np.dtype[Any]) -> float:
     Returns
     -------
     float
-        The machine epsilon of float16, float32 or complex64, and that of float64 for every other type.
+        The machine epsilon of float16, float32 or complex64, or the epsilon of float64 for every other type.
     """
     coarse = dtype in (np.float32, np.float16, np.complex64)
     return float(np.finfo(dtype if coarse else np.float64).eps)

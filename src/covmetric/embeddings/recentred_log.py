@@ -58,8 +58,8 @@ class RecentredLog(Log):
         if self.mean == "logeuclid":
             self.whitener_ = _spectral_function(logs, lambda exponents: np.exp(-0.5 * exponents))
         else:
-            center = _riemannian_mean(X.reshape(-1, n, n), _spectral_function(logs, np.exp))
-            self.whitener_ = _spectral_function(center, lambda values: 1.0 / np.sqrt(values))
+            centre = _riemannian_mean(X.reshape(-1, n, n), _spectral_function(logs, np.exp))
+            self.whitener_ = _spectral_function(centre, lambda values: 1.0 / np.sqrt(values))
 
     def probe(self) -> Matrices:
         """Return the mean of the training matrices, which Phi maps to zero.

@@ -212,10 +212,10 @@ def _choice(classifier: Any) -> tuple[str, int]:
     search = getattr(classifier, "learner_", classifier)
     if not hasattr(search, "best_params_"):
         return "", 0
-    settings = {name.split("__")[-1]: value for name, value in search.best_params_.items()}
+    parameters = {name.split("__")[-1]: value for name, value in search.best_params_.items()}
     settings = [
         f"{name}={value:.3g}" if isinstance(value, float) else f"{name}={value}"
-        for name, value in sorted(settings.items(), key=lambda setting: isinstance(setting[1], float))
+        for name, value in sorted(parameters.items(), key=lambda item: isinstance(item[1], float))
         if name not in ("pairs", "slack")  # CovMetricCV has a single candidate for these by default
     ]
     return " ".join(settings), len(search.cv_results_["params"])

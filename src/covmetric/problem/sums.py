@@ -155,7 +155,7 @@ class PairSums:
         Parameters
         ----------
         indices : array of int of shape (a,) or None
-            The pairs; None for all pairs.
+            The pairs. None means all pairs.
         C : array of shape (n, n)
             The transform.
 
@@ -251,7 +251,7 @@ class PairSums:
         E : array of shape (n, n)
             The symmetric matrix.
         indices : array of int of shape (a,) or None, default=None
-            The pairs; None for all pairs.
+            The pairs. None means all pairs.
 
         Returns
         -------

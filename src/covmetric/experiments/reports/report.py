@@ -1,4 +1,4 @@
-"""A report: paragraphs, tables and pictures, which are written as a Markdown page beside a CSV file."""
+"""A report: paragraphs, tables and pictures, which are written as a Markdown page with a CSV file."""
 
 from __future__ import annotations
 

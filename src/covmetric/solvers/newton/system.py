@@ -327,7 +327,7 @@ def rates_along(sums: PairSums, E: FloatArray) -> FloatArray:
 
 
 def choose_system(terms: ActiveTerms, memory: float, iterative: bool = True) -> System:
-    """Return the system that takes the least work among those that fit into the memory.
+    """Return the system that takes the least work among the systems that fit into memory.
 
     Work is counted in operations at the speed of a matrix product.
 
