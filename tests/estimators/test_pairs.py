@@ -233,7 +233,7 @@ def test_equal_dissimilar_examples_are_left_out(data):
     pairs, y = data
     pairs = np.concatenate([pairs, pairs[:1]])
     pairs[-1, 1] = pairs[-1, 0]
-    with pytest.warns(UserWarning, match=r"1 of .* pairs were left out: .* the two examples of pairs\[\d+\]"):
+    with pytest.warns(UserWarning, match=r"1 of .* pairs were left out, because .* the two examples of pairs\[\d+\]"):
         CovMetricPairs(random_state=0).fit(pairs, np.append(y, -1))
 
 
