@@ -102,3 +102,18 @@ def test_neighbors_equal_those_of_pyriemann(capsys):
 def test_descriptors_print_a_table(capsys):
     descriptors.main(["--smoke"])
     assert "np.cov" in capsys.readouterr().out
+
+
+def test_proofs_resume_from_their_file(tmp_path, capsys):
+    """A seeded hundred of hostile problems: no violation, no false SOLVED, no negative rounding error."""
+    from benchmarks import proofs
+
+    file = tmp_path / "proofs.csv"
+    proofs.main(["--seeds", "40", "--file", str(file)])
+    proofs.main(["--seeds", "100", "--file", str(file)])
+    printed = capsys.readouterr().out
+    totals = dict(line.rsplit(maxsplit=1) for line in printed.split("100 problems")[1].strip().splitlines())
+    totals = {name.strip(): int(value) for name, value in totals.items()}
+    assert totals["violated"] == totals["false solved"] == totals["bad rounding"] == 0
+    assert totals["solved"] >= 150 and totals["points"] >= 250
+    assert len(file.read_text().splitlines()) == 101

@@ -38,14 +38,15 @@ def test_bound_adds_the_rounding_error():
         (1.0, 0.0, 0.5, True, True),
         (1.0, 0.0, 0.75, False, False),
         (1.0, 0.375, 0.25, True, False),  # the sum is above the tolerance
-        (1.0, -0.5, 0.0, True, True),
-        (1.0, -0.75, 0.0, False, False),  # a negative gap beyond the tolerance
+        (1.0, -0.25, 0.25, True, True),  # a negative gap that its rounding error explains
+        (1.0, -0.25, 0.125, False, False),  # and one that it does not, although both are within the tolerance
+        (1.0, 0.0, -0.125, False, False),  # a rounding error is never negative
         (-8.0, 4.0, 0.0, True, True),  # the tolerance is relative to |primal| above 1
         (-8.0, 4.5, 0.0, True, False),
         (-8.0, 0.0, 4.0, True, True),
         (-8.0, 0.0, 4.5, False, False),
-        (-8.0, -4.0, 0.0, True, True),
-        (-8.0, -4.5, 0.0, False, False),
+        (-8.0, -4.0, 4.0, True, True),
+        (-8.0, -4.0, 3.5, False, False),
         (0.125, 0.5, 0.0, True, True),  # and absolute below 1
         (0.125, 0.75, 0.0, True, False),
         (0.125, 0.0, 0.5, True, True),

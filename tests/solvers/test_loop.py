@@ -215,7 +215,8 @@ def test_interrupted_stays_interrupted_although_rounding_spoils_the_certificate(
         ((2.0, 2.0, 1.0), Status.NUMERICAL_ERROR),  # the gap is within the tolerance, its rounding error is not
         ((2.0, 3.0, EXACT), Status.NUMERICAL_ERROR),  # a negative gap beyond the tolerance
         ((2.0, 1.0, 1.0), Status.MAX_ITER),  # a large gap may still shrink, whatever its rounding error
-        ((2.0, 2.0 + 1e-4, EXACT), Status.SOLVED),  # a negative gap within the tolerance
+        ((2.0, 2.0 + 1e-4, EXACT), Status.NUMERICAL_ERROR),  # a negative gap that its rounding error does not explain
+        ((2.0, 2.0 + 1e-4, 2e-4), Status.SOLVED),  # and one that it explains
     ],
 )
 def test_certificates_that_rounding_spoils(values, status):

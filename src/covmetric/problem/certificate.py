@@ -26,7 +26,7 @@ class Certificate:
     tol : float
         The requested tolerance on the relative gap.
     rounding : float
-        An estimate of the rounding error of the gap, in the units of the gap.
+        A first-order bound on the rounding error of the gap, in the units of the gap.
 
     Examples
     --------
@@ -64,7 +64,7 @@ class Certificate:
         tol : float
             The tolerance on the relative gap.
         rounding : float
-            An estimate of the rounding error of the gap.
+            A first-order bound on the rounding error of the gap.
 
         Returns
         -------
@@ -81,9 +81,12 @@ class Certificate:
 
     @property
     def trusted(self) -> bool:
-        """Whether the rounding error is within the tolerance, and the gap is not below minus the tolerance."""
-        scale = max(1.0, abs(self.primal))
-        return self.rounding <= self.tol * scale and self.gap >= -self.tol * scale
+        """Whether the rounding error is within the tolerance, and the gap is not below minus the rounding error.
+
+        Weak duality makes the exact gap non-negative. A computed gap below minus its rounding error would mean that the
+        error was underestimated.
+        """
+        return 0.0 <= self.rounding <= self.tol * max(1.0, abs(self.primal)) and self.gap >= -self.rounding
 
     @property
     def solved(self) -> bool:

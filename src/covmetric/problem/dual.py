@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import cholesky, lapack, solve_triangular
+from scipy.linalg import lapack
 from scipy.optimize import brentq
 
 from covmetric._utils.validation import FloatArray
+from covmetric.problem.error_free import tolerated, weighted_gram_residual
 from covmetric.problem.terms import PairTerms
 
-_EPS = float(np.finfo(np.float64).eps)
-# If the rounding error of log det, relative to the dual value, is above this limit, the slower factorisation is used.
-# The default tolerance is 1e-6, and users may request 1e-10.
-_ACCURATE_BELOW = 1e-11
+# The unit roundoff: a computed operation is off by at most this, relative to its result.
+_UNIT = 2.0**-53
+# The error of I + S, in the coordinates of its factor, up to which first-order bounds hold and I + S > 0 is certain.
+_SAFE = 0.1
 
 
 @dataclass(frozen=True)
@@ -30,13 +31,16 @@ class DualPoint:
     metric : array of shape (n, n)
         W(alpha) = (I + S)^-1.
     rounding : float
-        An estimate of the rounding error of the value.
+        A first-order bound on the rounding error of the value, >= 0.
+    unscaled_metric : array of shape (n, n) or None
+        The metric of the multipliers before the repair scaled them, if it did and they were feasible.
     """
 
     multipliers: FloatArray
     value: float
     metric: FloatArray
     rounding: float
+    unscaled_metric: FloatArray | None = None
 
 
 class Dual:
@@ -86,13 +90,15 @@ class Dual:
         """
         return float(self._weights @ self._slack.conjugate(self.t(multipliers)))
 
-    def point(self, multipliers: FloatArray) -> DualPoint | None:
+    def point(self, multipliers: FloatArray, tol: float = 0.0) -> DualPoint | None:
         """Return the dual point of the multipliers.
 
         Parameters
         ----------
         multipliers : array of shape (K,)
             The multipliers alpha.
+        tol : float, default=0.0
+            The tolerance on the relative gap. If the rounding error is small beside it, a quicker evaluation is enough.
 
         Returns
         -------
@@ -102,10 +108,11 @@ class Dual:
         if (multipliers < 0.0).any():
             return None
         signed = self._similar * multipliers
-        return self._from_grams(multipliers, self.t(multipliers), self._sums.gram(signed), self._sums.gram(-signed))
+        plus, minus = self._sums.gram(signed), self._sums.gram(-signed)
+        return self._from_grams(multipliers, self.t(multipliers), plus, minus, tol)
 
-    def repaired(self, multipliers: FloatArray) -> DualPoint:
-        """Clip each multiplier to its domain, and return the best feasible point on the ray through the result.
+    def repaired(self, multipliers: FloatArray, tol: float = 0.0) -> DualPoint:
+        """Clip each multiplier to its own domain, and return the best feasible point on the ray through the result.
 
         The dual objective is concave along the ray and 0 at its origin, so such a point exists.
 
@@ -113,6 +120,8 @@ class Dual:
         ----------
         multipliers : array of shape (K,)
             Any finite numbers.
+        tol : float, default=0.0
+            The tolerance on the relative gap. If the rounding error is small beside it, a quicker evaluation is enough.
 
         Returns
         -------
@@ -125,23 +134,23 @@ class Dual:
         t = self.t(clipped)
         signed = self._similar * clipped
         plus, minus = self._sums.gram(signed), self._sums.gram(-signed)
-        point = self._from_grams(clipped, t, plus, minus)
+        point = self._from_grams(clipped, t, plus, minus, tol)
         if point is not None and not self._shrinking_helps(point, t):
             return point
         theta = self._best_scale(plus - minus, t)
         while theta > 0.0:
-            scaled = self._from_grams(theta * clipped, theta * t, theta * plus, theta * minus)
+            scaled = self._from_grams(theta * clipped, theta * t, theta * plus, theta * minus, tol)
             if scaled is not None:
                 best = point if point is not None and point.value >= scaled.value else scaled
                 if best.value >= 0.0:
-                    return best
+                    return replace(best, unscaled_metric=None if point is None or best is point else point.metric)
             theta = 0.9 * theta if theta > 1e-9 else 0.0
-        return self._origin()
+        return replace(self._origin(), unscaled_metric=None if point is None else point.metric)
 
     def _origin(self) -> DualPoint:
         """Return the point at which all multipliers are zero."""
         n = self._sums.rows.shape[2]
-        return DualPoint(np.zeros(len(self._bounds)), 0.0, np.eye(n), n * _EPS)
+        return DualPoint(np.zeros(len(self._bounds)), 0.0, np.eye(n), 0.0)
 
     def clipped(self, multipliers: FloatArray) -> FloatArray:
         """Return the multipliers, each clipped to its domain.
@@ -159,9 +168,9 @@ class Dual:
         return np.minimum(np.maximum(multipliers, 0.0), self._upper)
 
     def _from_grams(
-        self, multipliers: FloatArray, t: FloatArray, plus: FloatArray, minus: FloatArray
+        self, multipliers: FloatArray, t: FloatArray, plus: FloatArray, minus: FloatArray, tol: float
     ) -> DualPoint | None:
-        """Return the point with S = plus - minus, or None if I + S is not positive definite."""
+        """Return the point with S = plus - minus, or None if I + S is not certain to be positive definite."""
         n = len(plus)
         losses = self._weights * self._slack.conjugate(t)
         loss, loss_size = float(losses.sum()), float(np.abs(losses).sum())
@@ -169,51 +178,66 @@ class Dual:
         H.flat[:: n + 1] += 1.0
         if not (np.isfinite(loss_size) and np.isfinite(H).all()):
             return None
-        R, failed = lapack.dpotrf(H, lower=False, clean=True)
-        if failed:
-            return None
+        # h(t) moves by xi(t) for an error of t, which is rounded four times.
+        moved = float((self._weights * np.abs(t) * self._slack.xi(t)).sum())
+        loss_error = _UNIT * ((128 + 72) * loss_size + 12.0 * moved)
         size = np.sqrt(1.0 + plus.diagonal() + minus.diagonal())
-        inverse, _ = lapack.dtrtri(R)
-        metric = inverse @ inverse.T
-        # This bounds |trace(metric E)| if the error E of I + S has |E_ij| <= eps size_i size_j.
-        rounding = _EPS * float(size @ np.abs(metric) @ size)
-        logdet = 2.0 * float(np.log(R.diagonal()).sum())
-        if rounding > _ACCURATE_BELOW * max(1.0, abs(logdet + loss)):
-            accurate = self._accurate(multipliers, size)
-            if accurate is None:
-                return None
-            logdet, metric, rounding = accurate
-        rounding += _EPS * (abs(logdet) + loss_size)
-        return DualPoint(multipliers, logdet + loss, metric, rounding)
+        R, failed = lapack.dpotrf(H, lower=False, clean=True)
+        if not failed:
+            inverse, _ = lapack.dtrtri(R)
+            # |E_ij| <= k u size_i size_j for the error E of I + S and of its factor.
+            spread = np.abs(inverse).T @ size
+            error = (self._sums.gram_length + n + 8) * _UNIT * float(spread @ spread)
+            if error < _SAFE:
+                point = self._assembled(multipliers, R, inverse, 0.0, loss, error + loss_error)
+                if point.rounding <= tolerated(tol) * max(1.0, abs(point.value)):
+                    return point
+        return self._accurate(multipliers, size, loss, loss_error)
 
-    def _accurate(self, multipliers: FloatArray, size: FloatArray) -> tuple[float, FloatArray, float] | None:
-        """Return log det(I + S), (I + S)^-1 and the rounding error of log det, from a QR factorisation.
+    def _accurate(self, multipliers: FloatArray, size: FloatArray, loss: float, loss_error: float) -> DualPoint | None:
+        """Return the point with log det corrected for the residual of an approximate factor of I + S.
 
-        I + S = Q^T (I - B B^T) Q, with Q^T Q = I + (the similar part of S) by QR, and B the dissimilar differences in
-        the metric of the similar part. Large numbers are divided out before any subtraction.
+        The factor R is that of I + S = Q^T (I - B B^T) Q, with Q^T Q = I + (the similar part of S) by QR, and B the
+        dissimilar differences in the metric of the similar part: large numbers are divided out before any subtraction.
+        The residual I + S - R^T R is summed in two doubles.
         """
         n = len(size)
         signed = self._similar * multipliers
         Q = self._sums.triangular_factor(signed)
-        diagonal = np.abs(np.diag(Q))
-        if not (np.isfinite(Q).all() and (diagonal > 0.0).all()):
+        Q *= np.sign(Q.diagonal())[:, None]
+        if not (np.isfinite(Q).all() and (Q.diagonal() > 0.0).all()):
             return None
-        Q_inverse = solve_triangular(Q, np.eye(n))
+        Q_inverse, _ = lapack.dtrtri(Q)
         BB = self._sums.gram(-signed, transform=Q_inverse)
-        try:
-            inner = cholesky(np.eye(n) - BB, lower=False)
-        except np.linalg.LinAlgError:
+        inner, failed = lapack.dpotrf(np.eye(n) - BB, lower=False, clean=True)
+        if failed:
             return None
-        inverse = Q_inverse @ solve_triangular(inner, np.eye(n))
-        inner_inverse = np.linalg.inv(inner)
-        # The columns of Q and of B have errors of eps times these sizes, which log det propagates by its gradients.
-        spread = (np.abs(Q_inverse) * size[:, None]).sum(axis=0)
-        B_size = np.sqrt(np.diag(BB))
-        rounding = 2.0 * _EPS * float(spread.sum())
-        rounding += 2.0 * _EPS * float(B_size @ np.abs(inner_inverse @ inner_inverse.T) @ spread)
-        rounding += _EPS * float(((np.abs(inner_inverse).T @ np.sqrt(1.0 + B_size**2)) ** 2).sum())
-        logdet = 2.0 * float(np.log(diagonal).sum() + np.log(np.diag(inner)).sum())
-        return logdet, inverse @ inverse.T, rounding
+        R = inner @ Q
+        inverse, failed = lapack.dtrtri(R)
+        if failed or not np.isfinite(inverse).all():
+            return None
+        E = weighted_gram_residual(self._sums.exact_rows(signed), R)
+        X = inverse.T @ E @ inverse
+        if not np.isfinite(X).all():
+            return None
+        spectrum = np.linalg.eigvalsh(X)
+        condition = float(np.sqrt((R**2).sum() * (inverse**2).sum()))
+        spread = np.abs(inverse).T @ size
+        error = (2 * n + 6) * _UNIT * condition * float(np.abs(spectrum).sum())
+        error += 2.0**-98 * float(spread @ spread)
+        if not (spectrum[0] > -0.5 and error < _SAFE):
+            return None
+        correction = float(np.log1p(spectrum).sum())
+        return self._assembled(multipliers, R, inverse, correction, loss, error + loss_error)
+
+    def _assembled(
+        self, multipliers: FloatArray, R: FloatArray, inverse: FloatArray, correction: float, loss: float, error: float
+    ) -> DualPoint:
+        """Return the point with log det(I + S) = 2 sum log R_ii + correction; `error` is the error so far."""
+        n, logs = len(R), np.log(R.diagonal())
+        logdet = 2.0 * float(logs.sum()) + correction
+        summands = (n + 4) * 2.0 * float(np.abs(logs).sum()) + 4.0 * (abs(correction) + abs(loss))
+        return DualPoint(multipliers, logdet + loss, inverse @ inverse.T, error + _UNIT * summands)
 
     def _shrinking_helps(self, point: DualPoint, t: FloatArray) -> bool:
         """Return whether g increases noticeably towards the origin.
@@ -226,7 +250,7 @@ class Dual:
         shrunk = np.eye(n) - point.metric
         slope = float(np.trace(shrunk) - (self._weights * t * self._slack.xi(t)).sum())
         curvature = float((shrunk**2).sum() + (self._weights * t**2 * self._slack.xi_prime(t)).sum())
-        return slope < 0.0 and slope * slope > 2.0 * curvature * max(point.rounding, _EPS * abs(point.value))
+        return slope < 0.0 and slope * slope > 2.0 * curvature * max(point.rounding, _UNIT * abs(point.value))
 
     def _best_scale(self, S: FloatArray, t: FloatArray) -> float:
         """Return the theta in [0, 1] that maximises g(theta alpha)."""

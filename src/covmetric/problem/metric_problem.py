@@ -20,7 +20,7 @@ from covmetric._utils.validation import (
 from covmetric._utils.warning import warn
 from covmetric.problem.certificate import Certificate
 from covmetric.problem.checks import check_pairs, check_scale
-from covmetric.problem.dual import Dual
+from covmetric.problem.dual import Dual, DualPoint
 from covmetric.problem.primal import Primal, PrimalPoint
 from covmetric.problem.sums import PairSums
 from covmetric.problem.terms import PairTerms
@@ -28,6 +28,8 @@ from covmetric.slacks import Slack, get_slack
 
 # Overflow means an infinite loss or an infeasible point, which is handled without a warning.
 _quietly = np.errstate(all="ignore")
+# The unit roundoff.
+_UNIT = 2.0**-53
 
 
 @dataclass(frozen=True)
@@ -537,21 +539,33 @@ class MetricProblem:
         """
         if W is None:
             assert multipliers is not None
-            dual = self._dual.repaired(multipliers)
-            stored = self._primal.point(dual.metric)
-            primal, derived = stored or self._point(np.eye(self.n)), stored is not None
+            dual = self._dual.repaired(multipliers, tol)
+            primal, derived = self._derived_point(dual, tol)
         else:
-            primal, derived = self._point(W), False
-            dual = self._dual.repaired(self._primal.multipliers(primal.ratios) if multipliers is None else multipliers)
+            primal, derived = self._point(W, tol), False
+            proposed = self._primal.multipliers(primal.ratios) if multipliers is None else multipliers
+            dual = self._dual.repaired(proposed, tol)
         violation = self.similar * (primal.ratios - self.slack.xi(self._dual.t(dual.multipliers)))
         certificate = Certificate.from_values(
             primal.value,
             dual.value,
             max_violation=max(0.0, float(violation.max())),
             tol=tol,
-            rounding=primal.rounding + dual.rounding,
+            rounding=primal.rounding + dual.rounding + _UNIT * abs(primal.value - dual.value),
         )
         return CertifiedPoint(primal.metric, dual.multipliers, certificate, primal.ratios, derived)
+
+    def _derived_point(self, dual: DualPoint, tol: float) -> tuple[PrimalPoint, bool]:
+        """Return the best primal point that repaired multipliers lead to, and whether it is their own metric.
+
+        The metric of the multipliers before they were scaled is tried too: the gap is then never larger than the bound
+        in the paper, which belongs to that metric.
+        """
+        own = self._primal.point(dual.metric, tol)
+        other = None if dual.unscaled_metric is None else self._primal.point(dual.unscaled_metric, tol)
+        if other is not None and (own is None or other.value < own.value):
+            return other, False
+        return (self._point(np.eye(self.n), tol), False) if own is None else (own, True)
 
     def _check_metric(self, W: Any) -> FloatArray:
         metric = as_floats("W", W)
@@ -559,8 +573,8 @@ class MetricProblem:
             raise ValueError(f"W must have shape ({self.n}, {self.n}), got {metric.shape}")
         return symmetric("W", metric)
 
-    def _point(self, metric: FloatArray) -> PrimalPoint:
-        point = self._primal.point(metric)
+    def _point(self, metric: FloatArray, tol: float = 0.0) -> PrimalPoint:
+        point = self._primal.point(metric, tol)
         if point is None:
             if not np.isfinite(metric).all():
                 raise ValueError("W must be finite")

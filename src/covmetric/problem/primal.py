@@ -7,16 +7,17 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import lapack
 
-from covmetric._utils.validation import FloatArray
+from covmetric._utils.validation import FloatArray, IntArray
+from covmetric.problem.error_free import residual, tolerated
 from covmetric.problem.sums import is_multiple_of_identity
 from covmetric.problem.terms import PairTerms
 
-_EPS = float(np.finfo(np.float64).eps)
-# If the error of the objective, relative to its value, is above this limit, the rounding of the factor is corrected.
-# The default tolerance is 1e-6, and users may request 1e-10.
-_ACCURATE_BELOW = 1e-11
-# Four slices hold 70 bits or more of each row of a factor, enough for twice the working precision.
-_SLICES = 4
+# The unit roundoff: a computed operation is off by at most this, relative to its result.
+_UNIT = 2.0**-53
+# The error of a perturbed Cholesky factor, in its own coordinates, up to which first-order bounds hold.
+_SAFE = 0.1
+# Relative errors of s up to which the loss is expanded to second order instead of evaluated at both ends.
+_SMALL_SHIFT = 1e-3
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class PrimalPoint:
     ratios : array of shape (K,)
         Squared distances divided by their bounds, s_k = <A_k, W> / b_k.
     rounding : float
-        An estimate of the rounding error of the value.
+        A first-order bound on the rounding error of the value, >= 0; infinite if a loss cannot be bounded.
     """
 
     metric: FloatArray
@@ -80,112 +81,105 @@ class Primal:
         # The gradient is infinite where a squared distance has underflowed to zero.
         return np.where(np.isfinite(multipliers), multipliers, 0.0)
 
-    def point(self, W: FloatArray) -> PrimalPoint | None:
+    def point(self, W: FloatArray, tol: float = 0.0) -> PrimalPoint | None:
         """Return the primal point of a symmetric matrix.
+
+        docs/mathematics.md derives the bound on the rounding error.
 
         Parameters
         ----------
         W : array of shape (n, n)
             An exactly symmetric matrix.
+        tol : float, default=0.0
+            The tolerance on the relative gap. If the rounding error is small beside it, a quicker evaluation is enough.
 
         Returns
         -------
         PrimalPoint or None
-            None if W is not positive definite.
+            None if W is not positive definite, or too close to singular to tell.
         """
         factor, failed = lapack.dpotrf(W, lower=True, clean=True)
         if failed:
             return None
-        logdet = 2.0 * float(np.log(factor.diagonal()).sum())
-        if not np.isfinite(logdet):  # W is not finite, which LAPACK does not report
-            return None
+        n, trace = len(W), float(W.trace())
         if is_multiple_of_identity(W):
-            s = W[0, 0] * self.squared_norms / self._bounds
+            s, length = W[0, 0] * self.squared_norms / self._bounds, self._sums.norm_length
+            shift = (length + 4) * _UNIT * s
         else:
-            s = self._sums.inner_products(W) / self._bounds
-        # L L^T = W + E for the computed factor L, with |E_ij| <= eps w_i w_j.
-        w = np.sqrt(W.diagonal())
+            s, length = self._sums.inner_products(W) / self._bounds, self._sums.inner_product_length
+            shift = (length + 4) * _UNIT * trace * self.squared_norms / self._bounds
         inverse, _ = lapack.dtrtri(factor, lower=True)
-        shift = _EPS * float(W.trace()) * self.squared_norms / self._bounds
-        spread = np.abs(inverse) @ w
-        point, error = self._assembled(W, logdet, s, shift, _EPS * float(spread @ spread))
-        if error > _ACCURATE_BELOW * max(1.0, abs(point.value)):
-            return self._accurate(W, factor, inverse, logdet)
-        return point
+        # L L^T = W + E for the computed factor L, with |E_ij| <= (n + 1) u w_i w_j (Higham 2002, theorem 10.5).
+        spread = np.abs(inverse) @ np.sqrt(W.diagonal())
+        error = (n + 1) * _UNIT * float(spread @ spread)
+        if error < _SAFE:
+            point = self._assembled(W, factor, 0.0, s, shift, error)
+            if point.rounding <= tolerated(tol) * max(1.0, abs(point.value)):
+                return point
+        return self._accurate(W, factor, inverse)
 
-    def _accurate(self, W: FloatArray, factor: FloatArray, inverse: FloatArray, logdet: float) -> PrimalPoint | None:
-        """Return the point of an ill-conditioned W, with P corrected for the residual E = W - L L^T."""
+    def _accurate(self, W: FloatArray, factor: FloatArray, inverse: FloatArray) -> PrimalPoint | None:
+        """Return the point with P corrected for the residual E = W - L L^T of the Cholesky factor."""
+        n, trace = len(W), float(W.trace())
         E = residual(W, factor)
         X = inverse @ E @ inverse.T
-        spectrum = np.linalg.eigvalsh(X)
-        if not (np.isfinite(spectrum).all() and spectrum[0] > -0.5):
+        if not np.isfinite(X).all():
             return None
-        logdet += float(np.log1p(spectrum).sum())
-        s = np.maximum((self._sums.squared_distances(factor) + self._sums.inner_products(E)) / self._bounds, 0.0)
-        trace = float(np.trace(W))
-        # The remaining errors are the rounding of the entries of L^T F, of F^T E F, and of X.
-        norms = self.squared_norms / self._bounds
-        noise = _EPS * np.sqrt(trace * norms)
-        shift = 2.0 * noise * np.sqrt(s) + noise**2
+        spectrum = np.linalg.eigvalsh(X)
         condition = float(np.sqrt((factor**2).sum() * (inverse**2).sum()))
-        return self._assembled(W, logdet, s, shift, _EPS * condition * float(np.abs(spectrum).sum()))[0]
+        error = (2 * n + 6) * _UNIT * condition * float(np.abs(spectrum).sum())
+        if not (spectrum[0] > -0.5 and error < _SAFE):
+            return None
+        s = np.maximum((self._sums.squared_distances(factor) + self._sums.inner_products(E)) / self._bounds, 0.0)
+        # What is left is the rounding of L^T F, of the sum of its squares, and of <A, E>.
+        norms = trace * self.squared_norms / self._bounds
+        noise = (n + 3) * _UNIT * np.sqrt(norms)
+        shift = (self._sums.norm_length + 4) * _UNIT * s + 2.0 * noise * np.sqrt(s) + noise**2
+        shift += (self._sums.inner_product_length + 4) * (n + 1) * _UNIT**2 * norms
+        return self._assembled(W, factor, float(np.log1p(spectrum).sum()), s, shift, error)
 
     def _assembled(
-        self, W: FloatArray, logdet: float, s: FloatArray, shift: FloatArray, error: float
-    ) -> tuple[PrimalPoint, float]:
-        """Return the point with these values, and its error without the rounding of the last summation.
+        self, W: FloatArray, factor: FloatArray, correction: float, s: FloatArray, shift: FloatArray, error: float
+    ) -> PrimalPoint:
+        """Return the point with these values; `shift` bounds the error of s, and `error` that of log det L L^T."""
+        n, trace, logs = len(W), float(W.trace()), np.log(factor.diagonal())
+        logdet = 2.0 * float(logs.sum()) + correction
+        possible = np.flatnonzero(self._similar * (s - 1.0) > -shift)
+        loss, loss_error = self._losses(possible, s[possible], shift[possible])
+        value = trace - logdet - n + loss
+        summands = (n + 4) * (2.0 * float(np.abs(logs).sum()) + trace + n) + 4.0 * (abs(correction) + loss)
+        return PrimalPoint(W, value, s, error + loss_error + _UNIT * summands)
 
-        `error` is the error of log det. `shift` is the error of s, which the losses propagate to second order.
+    def _losses(self, pairs: IntArray, s: FloatArray, shift: FloatArray) -> tuple[float, float]:
+        """Return the sum of the losses of pairs that may be active, and a bound on its error.
+
+        `shift` bounds the error of s.
         """
-        active = self._terms.active(s)
-        s_a, shift, c = s[active], shift[active], self._weights[active]
-        pull = np.abs(self._slack.gradient(s_a))
-        loss = c @ self._slack.divergence(s_a)
-        bend = self._slack.curvature(s_a) * shift**2
-        error += float(c @ np.where(shift > 0.0, pull * shift + bend, 0.0))
-        n, trace = len(W), float(W.trace())
-        rounding = error + _EPS * float(abs(logdet) + trace + n + loss + (c * pull) @ s_a)
-        return PrimalPoint(W, float(trace - logdet - n + loss), s, rounding), error
+        if len(pairs) == 0:
+            return 0.0, 0.0
+        weights, similar = self._weights[pairs], self._similar[pairs]
 
+        # Far from underflow, so that d'' shift^2 is a number.
+        clear = bool((similar * (s - 1.0) > shift).all() and (shift < _SMALL_SHIFT * s).all() and s.min() > 1e-100)
+        losses, deviation = self._clear_losses(s, shift) if clear else self._unclear_losses(similar, s, shift)
+        # The evaluation of d itself: a few roundings of terms no larger than d(s) + |d'(s)| s.
+        size = losses + np.where(losses > 0.0, np.abs(self._slack.gradient(s)) * s, 0.0)
+        error = weights * (deviation + 8.0 * _UNIT * size)
+        total = weights * losses
+        # np.sum adds blocks of 128 numbers in pairs.
+        return float(total.sum()), float(error.sum()) + (128 + 64) * _UNIT * float(total.sum())
 
-def residual(W: FloatArray, factor: FloatArray) -> FloatArray:
-    """Return W - L L^T to twice the working precision.
+    def _clear_losses(self, s: FloatArray, shift: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the losses of pairs that are active for every ratio within the shift, and how far they may deviate."""
+        deviation = np.abs(self._slack.gradient(s)) * shift + self._slack.curvature(s) * shift**2
+        return self._slack.divergence(s), deviation
 
-    The rows of L are cut into slices that have few enough bits for the product of two slices to be exact. The exact
-    products are summed together with the rounding error of each addition.
+    def _unclear_losses(self, similar: FloatArray, s: FloatArray, shift: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the losses of any pairs, and how far they may deviate: most at an end, since they are convex."""
 
-    Parameters
-    ----------
-    W : array of shape (n, n)
-        A symmetric matrix.
-    factor : array of shape (n, n)
-        The factor L.
+        def loss_at(ratios: FloatArray) -> FloatArray:
+            return np.where(similar * (ratios - 1.0) > 0.0, self._slack.divergence(ratios), 0.0)
 
-    Returns
-    -------
-    array of shape (n, n)
-
-    References
-    ----------
-    Ozaki, Ogita, Oishi and Rump, "Error-free transformations of matrix multiplication by using fast routines of matrix
-    multiplication and its applications", Numerical Algorithms 59, 2012.
-    """
-    n = len(W)
-    bits = (53 - int(np.ceil(np.log2(n + 1)))) // 2
-    slices = []
-    rest = factor.copy()
-    for _ in range(_SLICES):
-        largest = np.abs(rest).max(axis=1, keepdims=True)
-        anchor = np.ldexp(1.0, np.frexp(largest)[1] + 53 - bits)
-        head = (rest + anchor) - anchor
-        slices.append(head)
-        rest = rest - head
-    total, error = W.copy(), np.zeros_like(W)
-    for i, a in enumerate(slices):
-        for b in slices[: _SLICES - i]:
-            product = -(a @ b.T)
-            new = total + product
-            back = new - total
-            error += (total - (new - back)) + (product - back)
-            total = new
-    return total + error
+        losses = loss_at(s)
+        upwards, downwards = loss_at(s + shift) - losses, loss_at(np.maximum(s - shift, 0.0)) - losses
+        return losses, np.maximum(np.abs(upwards), np.abs(downwards))

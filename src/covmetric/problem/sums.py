@@ -14,6 +14,10 @@ from covmetric._utils.distances import squared_distances
 from covmetric._utils.half_vectors import HalfVectors, half_vectors_of
 from covmetric._utils.tuning import CHUNK_BYTES, KEPT_BYTES
 from covmetric._utils.validation import FloatArray, IntArray, read_only
+from covmetric.problem.error_free import exact_difference
+
+# Pairs that are summed up at a time where the triangles are kept: the error of a sum grows with its number of terms.
+_SUM_BLOCK = 1024
 
 
 def is_multiple_of_identity(matrix: FloatArray) -> bool:
@@ -282,13 +286,67 @@ class PairSums:
         n = self.rows.shape[2]
         triangles = self.lower_triangles() if transform is None else None
         if triangles is not None:
-            return self.half.from_lower(np.maximum(weights, 0.0) @ triangles)
+            return self.half.from_lower(self._blocked_sum(np.maximum(weights, 0.0), triangles))
         total = np.zeros((n, n))
         for flat in self._weighted_rows(weights):
             if transform is not None:
                 flat = flat @ transform
             total += flat.T @ flat
         return total
+
+    @staticmethod
+    def _blocked_sum(weights: FloatArray, triangles: FloatArray) -> FloatArray:
+        """Return weights @ triangles by blocks, which keeps the bound on its rounding error small."""
+        total = weights[:_SUM_BLOCK] @ triangles[:_SUM_BLOCK]
+        for start in range(_SUM_BLOCK, len(weights), _SUM_BLOCK):
+            total += weights[start : start + _SUM_BLOCK] @ triangles[start : start + _SUM_BLOCK]
+        return np.asarray(total)
+
+    @property
+    def inner_product_length(self) -> int:
+        """The number of roundings, at most, that an entry of `inner_products` accumulates."""
+        _, m, n = self.rows.shape
+        return int(self.half.size + m if self.lower_triangles() is not None else n + m * n)
+
+    @property
+    def norm_length(self) -> int:
+        """The number of roundings, at most, that a sum of squares over a difference accumulates."""
+        _, m, n = self.rows.shape
+        return int(m * n + 2)
+
+    @property
+    def gram_length(self) -> int:
+        """The number of roundings, at most, that an entry of `gram` accumulates."""
+        _, m, n = self.rows.shape
+        K = len(self.pairs)
+        if self.lower_triangles() is not None:
+            return int(min(K, _SUM_BLOCK) + -(-K // _SUM_BLOCK) + m)
+        per_chunk = max(1, CHUNK_BYTES // (8 * m * n))
+        return int(m * min(K, per_chunk) + -(-K // per_chunk) + 2)
+
+    def exact_rows(self, weights: FloatArray) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
+        """Iterate over the rows of the differences, without rounding error, of the pairs with a weight.
+
+        Parameters
+        ----------
+        weights : array of shape (K,)
+            The weights w_k; pairs with a weight of zero are left out.
+
+        Yields
+        ------
+        weights : array of shape (q,)
+            The weight of each row.
+        high, low : arrays of shape (q, n)
+            The rounded rows of F_k^T, and their rounding errors.
+        """
+        _, m, n = self.rows.shape
+        chosen = np.flatnonzero(weights)
+        size = max(1, CHUNK_BYTES // (8 * m * n))
+        for start in range(0, len(chosen), size):
+            part = chosen[start : start + size]
+            i, j = self.pairs[part].T
+            high, low = exact_difference(self.rows[i], self.rows[j])
+            yield np.repeat(weights[part], m), high.reshape(-1, n), low.reshape(-1, n)
 
     def weighted_sum(self, weights: FloatArray) -> FloatArray:
         """Return the sum of w_k A_k, with weights of either sign.

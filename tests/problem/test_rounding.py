@@ -1,0 +1,217 @@
+"""The bound on the rounding error of a certificate, term by term, against the formulas in docs/mathematics.md.
+
+The literal bounds below share no code with the library; a term that is dropped or scaled changes the comparison.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from covmetric import Dykstra, MetricProblem, Status, solve
+from covmetric.problem.error_free import residual
+from tests import naive
+from tests.exact import exact_dual, exact_primal
+from tests.problems import SLACKS, problem_seeds, random_problem
+
+U = 2.0**-53
+COARSE = 1.0  # a tolerance for which working precision is enough
+
+
+def random_metric(n, seed):
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((n, 2 * n))
+    W = A @ A.T / (2 * n) + 0.1 * np.eye(n)
+    return 0.5 * (W + W.T)
+
+
+def literal_primal_rounding(problem, W):
+    """Return the bound for the objective in working precision."""
+    n, m = problem.n, problem.m
+    length = n * (n + 1) // 2 + m if problem.sums.lower_triangles() is not None else n + m * n
+    L = np.linalg.cholesky(W)
+    w = np.sqrt(np.diag(W))
+    total = (n + 1) * U * np.sum((np.abs(np.linalg.inv(L)) @ w) ** 2)  # the Cholesky factor
+    losses = 0.0
+    for k, A in enumerate(naive.matrices(problem)):
+        y, b, c = problem.similar[k], problem.bounds[k], problem.weights[k]
+        s, shift = np.sum(A * W) / b, (length + 4) * U * np.trace(W) * np.trace(A) / b
+        d = naive.divergence(problem.slack)
+
+        def loss(ratio, y=y, d=d):
+            return d(ratio) if y * (ratio - 1.0) > 0.0 else 0.0
+
+        total += c * max(abs(loss(s + shift) - loss(s)), abs(loss(max(s - shift, 0.0)) - loss(s)))  # s itself
+        if loss(s) > 0.0:
+            total += c * 8.0 * U * (loss(s) + abs(naive.gradient(problem.slack)(s)) * s)  # the evaluation of d
+        losses += c * loss(s)
+    total += 192.0 * U * losses  # the sum over the pairs
+    logs = 2.0 * np.sum(np.abs(np.log(np.diag(L))))
+    return total + U * ((n + 4) * (logs + np.trace(W) + n) + 4.0 * losses)  # the sums of log det, of tr W, of P
+
+
+def literal_dual_rounding(problem, alpha):
+    """Return the bound for the dual objective in working precision."""
+    n, m, K = problem.n, problem.m, problem.n_pairs
+    chunk = max(1, 2**19 // (8 * m * n))
+    kept = problem.sums.lower_triangles() is not None
+    length = min(K, 1024) + -(-K // 1024) + m if kept else m * min(K, chunk) + -(-K // chunk) + 2
+    A = naive.matrices(problem)
+    size = np.sqrt(1.0 + sum(a * np.diag(M) for a, M in zip(alpha, A, strict=True)))
+    H = np.eye(n) + sum(y * a * M for y, a, M in zip(problem.similar, alpha, A, strict=True))
+    R = np.linalg.cholesky(H).T
+    total = (length + n + 8) * U * np.sum((np.abs(np.linalg.inv(R)).T @ size) ** 2)  # I + S and its factor
+    t = problem.similar * alpha * problem.bounds / problem.weights
+    h = np.array([naive.conjugate(problem.slack)(x) for x in t])
+    xi = np.array([naive.xi(problem.slack)(x) for x in t])
+    total += 200.0 * U * np.sum(problem.weights * np.abs(h))  # the evaluation of h and the sum over the pairs
+    total += 12.0 * U * np.sum(problem.weights * np.abs(t) * xi)  # t itself
+    logs = 2.0 * np.sum(np.abs(np.log(np.diag(R))))
+    return total + U * ((n + 4) * logs + 4.0 * abs(np.sum(problem.weights * h)))  # the sums of log det and of g
+
+
+@pytest.mark.parametrize("seed", problem_seeds(9))
+def test_primal_rounding_is_the_documented_bound(seed):
+    problem = random_problem(seed)
+    W = random_metric(problem.n, seed)
+    with np.errstate(all="ignore"):
+        point = problem._primal.point(W, COARSE)
+    assert point.rounding == pytest.approx(literal_primal_rounding(problem, W), rel=0.03, abs=0.0)
+    assert abs(point.value - float(exact_primal(problem, W))) <= point.rounding
+
+
+@pytest.mark.parametrize("n", [2, 5, 9])
+def test_primal_rounding_without_losses_is_that_of_the_factor_and_the_sums(n):
+    """All bounds hold, so that only log det and tr W are left."""
+    W = random_metric(n, n)
+    problem = MetricProblem.from_differences(np.ones((3, n, 2)), [1, 1, 1], 1e6, 1.0)
+    with np.errstate(all="ignore"):
+        point = problem._primal.point(W, COARSE)
+    assert point.rounding == pytest.approx(literal_primal_rounding(problem, W), rel=1e-9, abs=0.0)
+
+
+@pytest.mark.parametrize("slack", SLACKS)
+@pytest.mark.parametrize("w", [0.3, 2.0])
+def test_primal_rounding_at_a_multiple_of_the_identity(w, slack):
+    """The ratios are then w ||F||^2 / b, without a sum over the entries of W."""
+    n, m = 3, 2
+    F = np.random.default_rng(0).standard_normal((4, n, m))
+    problem = MetricProblem.from_differences(F, [1, -1, 1, -1], [1e-3, 1e3, 2e-3, 2e3], 1e4, slack)
+    with np.errstate(all="ignore"):
+        point = problem._primal.point(w * np.eye(n), COARSE)
+    total = (n + 1) * U * n
+    losses = 0.0
+    for k, A in enumerate(naive.matrices(problem)):
+        s = w * np.trace(A) / problem.bounds[k]
+        d, slope = naive.divergence(problem.slack)(s), abs(naive.gradient(problem.slack)(s))
+        total += 1e4 * (slope * (m * n + 6) * U * s + 8.0 * U * (d + slope * s))
+        losses += 1e4 * d
+    total += 192.0 * U * losses + U * ((n + 4) * (n * abs(np.log(w)) + w * n + n) + 4.0 * losses)
+    assert point.rounding == pytest.approx(total, rel=1e-6, abs=0.0)
+
+
+@pytest.mark.parametrize("slack", SLACKS)
+def test_corrected_primal_rounding_is_the_documented_bound(slack):
+    """The residual of the factor is exact; what is left is the rounding of L^T F and of the correction."""
+    n, W = 4, random_metric(4, 1)
+    v = np.linalg.eigh(W)[1][:, :1]
+    problem = MetricProblem.from_differences([v, 2.0 * v], [1, -1], [1e-3, 1e3], 1e6, slack)
+    with np.errstate(all="ignore"):
+        point = problem._primal.point(W, 1e-15)
+    L = np.linalg.cholesky(W)
+    L_inverse = np.linalg.inv(L)
+    X = L_inverse @ residual(W, L) @ L_inverse.T
+    condition = np.sqrt(np.sum(L**2) * np.sum(L_inverse**2))
+    total = (2 * n + 6) * U * condition * np.sum(np.abs(np.linalg.eigvalsh(X)))
+    losses = 0.0
+    for k, A in enumerate(naive.matrices(problem)):
+        b, c, s = problem.bounds[k], problem.weights[k], np.sum(A * W) / problem.bounds[k]
+        norm = np.trace(W) * np.trace(A) / b
+        noise = (n + 3) * U * np.sqrt(norm)
+        shift = (n + 6) * U * s + 2.0 * noise * np.sqrt(s) + noise**2 + (2 * n + 4) * (n + 1) * U**2 * norm
+        slope = abs(naive.gradient(problem.slack)(s))
+        total += c * (slope * shift + 8.0 * U * (naive.divergence(problem.slack)(s) + slope * s))
+        losses += c * naive.divergence(problem.slack)(s)
+    logs = 2.0 * np.sum(np.abs(np.log(np.diag(L))))
+    total += 192.0 * U * losses + U * ((n + 4) * (logs + np.trace(W) + n) + 4.0 * losses)
+    assert point.rounding == pytest.approx(total, rel=0.05, abs=0.0)
+
+
+def test_first_order_bounds_are_not_used_beyond_their_reach():
+    """A factor that may be off by the smallest eigenvalue of W is corrected by its residual, or W is refused."""
+    n = 4
+    W = np.eye(n)
+    W[0, 1] = W[1, 0] = 1.0 - 2.0**-52
+    problem = MetricProblem.from_differences(np.ones((1, n, 1)), [1], 1e6, 1.0)
+    with np.errstate(all="ignore"):
+        point = problem._primal.point(W, COARSE)
+    assert point is None or abs(point.value - float(exact_primal(problem, W))) <= point.rounding < 0.2
+
+
+@pytest.mark.parametrize("seed", problem_seeds(9))
+def test_dual_rounding_is_the_documented_bound(seed):
+    problem = random_problem(seed)
+    alpha = 0.5 * solve(problem, "newton", tol=1e-4).multipliers
+    if seed != 4:  # its only pair is inactive
+        assert (alpha > 0.0).any()
+    with np.errstate(all="ignore"):
+        point = problem._dual.point(alpha, COARSE)
+    assert point.rounding == pytest.approx(literal_dual_rounding(problem, alpha), rel=1e-6, abs=0.0)
+    assert abs(point.value - float(exact_dual(problem, alpha))) <= point.rounding
+
+
+@pytest.mark.parametrize("slack", SLACKS)
+def test_certificate_adds_the_two_bounds_and_the_subtraction(slack):
+    problem = MetricProblem.from_differences(np.eye(3)[:, :, None] * 2.0, [1, -1, 1], 1.0, 3.0, slack)
+    W, alpha = np.diag([0.4, 0.3, 0.2]), np.array([0.2, 0.1, 0.3])
+    got = problem.certify(W, alpha, COARSE)
+    with np.errstate(all="ignore"):
+        parts = problem._primal.point(W, COARSE).rounding + problem._dual.repaired(alpha, COARSE).rounding
+    assert got.rounding == parts + U * abs(got.gap)
+    assert got.distance_factor[1] > got.distance_factor[0]
+
+
+@pytest.mark.parametrize("slack", SLACKS)
+def test_small_tolerances_sum_in_two_doubles(slack):
+    """The corrected point is closer to the exact value than the bound of the quick one, and bounds its own error."""
+    rng = np.random.default_rng(0)
+    F = rng.standard_normal((6, 4, 2)) * np.array([1e3, 1.0, 1.0, 1e-2])[:, None]
+    problem = MetricProblem.from_differences(F, [1, -1, 1, -1, 1, -1], 1e3, 5.0, slack)
+    W = random_metric(4, 0)
+    with np.errstate(all="ignore"):
+        quick, accurate = (problem._primal.point(W, tol) for tol in (COARSE, 1e-15))
+    exact = float(exact_primal(problem, W))
+    assert accurate.rounding < quick.rounding
+    assert abs(accurate.value - exact) <= accurate.rounding
+    assert abs(quick.value - exact) <= quick.rounding
+
+
+def test_a_distance_lost_in_rounding_has_no_finite_bound():
+    """With slack 'is', a dissimilar pair whose squared distance may be zero may cost infinitely much."""
+    v = np.array([[1.0], [1.0]])
+    problem = MetricProblem.from_differences([v], [-1], 1.0, 1.0, "is")
+    W = np.array([[1.0, -1.0], [-1.0, 1.0 + 2.0**-40]])
+    with np.errstate(all="ignore"):
+        point = problem._primal.point(W, 1e-6)
+    assert point is None or point.rounding >= 0.0
+    assert not problem.certify(W if point is not None else np.eye(2)).solved
+
+
+def test_a_metric_with_a_zero_eigenvalue_in_floating_point_is_not_solved():
+    """The reproduction of a false proof: a rounding error of -622 and negative squared distances."""
+    v = np.array([[0.1], [-1.1]])
+    problem = MetricProblem.from_differences([v * 1e8, v * 2e4], [1, -1], [1e-5, 1.0], [300.0, 1e7], "re")
+    with pytest.warns(match="NUMERICAL_ERROR"):
+        result = solve(problem, Dykstra("cyclic"))
+    assert result.status is Status.NUMERICAL_ERROR
+    assert result.certificate.rounding >= 0.0
+    assert (problem.squared_distances(result.W) >= 0.0).all()
+
+
+@pytest.mark.parametrize("slack", SLACKS)
+def test_examples_that_nearly_coincide_have_a_finite_rounding_error(slack):
+    examples = np.array([[[1.0], [0.0]], [[1.0], [1e-100]], [[0.0], [0.0]]])
+    problem = MetricProblem(examples, [[0, 1], [0, 2]], [-1, 1], 1.0, 1.0, slack)
+    certificate = problem.certify(np.diag([0.5, 2.0]))
+    assert np.isfinite(certificate.rounding) and certificate.rounding >= 0.0
+    assert "above the optimum" in str(certificate)
