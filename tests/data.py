@@ -52,3 +52,8 @@ def fitted_problem(learner, X, y):
     """Fit a CovMetric or CovMetricCV; return the solved problem and the embedded examples."""
     classes, codes = np.unique(y, return_inverse=True)
     return learner._learn(np.asarray(X), classes, codes)
+
+
+def quoted(registry):
+    """Return the names of a registry as error messages list them."""
+    return ", ".join(repr(name) for name in registry)

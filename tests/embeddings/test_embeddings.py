@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from covmetric.embeddings import VectorisedIdentity, get_embedding
-from tests.data import hermitian, spd
+from covmetric.embeddings import EMBEDDINGS, VectorisedIdentity, get_embedding
+from tests.data import hermitian, quoted, spd
 
 # Rank one, with the eigenvalues 0, 0 and 14.
 RANK_ONE = np.outer([1.0, 2.0, 3.0], [1.0, 2.0, 3.0])
@@ -208,5 +208,5 @@ def test_settings_are_passed_to_the_named_embedding_only():
 
 
 def test_unknown_name_lists_the_names():
-    with pytest.raises(ValueError, match=r"phi must be one of 'id', .*'log', .*got 'exp'"):
+    with pytest.raises(ValueError, match=f"phi must be one of {quoted(EMBEDDINGS)}, .*got 'exp'"):
         get_embedding("exp")

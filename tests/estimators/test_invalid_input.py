@@ -9,8 +9,9 @@ from covmetric import (
     CovMetric,
     CovMetricCV,
 )
-from covmetric.embeddings import get_embedding
-from tests.data import classes_of_matrices
+from covmetric.embeddings import EMBEDDINGS, get_embedding
+from covmetric.learning.prior import PRIORS
+from tests.data import classes_of_matrices, quoted
 from tests.estimators.cases import output
 
 
@@ -42,7 +43,7 @@ def test_invalid_examples_raise_value_error(estimator, data, change, message):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"phi": "cosine"}, r"phi must be one of 'id', .*'log'"),
+        ({"phi": "cosine"}, f"phi must be one of {quoted(EMBEDDINGS)}"),
         ({"phi": "vector"}, "phi 'vector' does not take matrices"),
         ({"pairs": "triplets"}, "pairs must be one of"),
         ({"budget": 0}, "budget must be None or an integer >= 1"),
@@ -51,7 +52,7 @@ def test_invalid_examples_raise_value_error(estimator, data, change, message):
         ({"lam": "small"}, "lam must be a positive number or infinity, got 'small'"),
         ({"bounds": (1.0, -1.0)}, "far must be a positive number, got -1.0"),
         ({"scale": 0.0}, "scale must be 'median', None or a positive number, got 0.0"),
-        ({"prior": "wishart"}, r"prior must be 'identity', .*'covariance'.* or a matrix, got 'wishart'"),
+        ({"prior": "wishart"}, f"prior must be {quoted(PRIORS)} or a matrix, got 'wishart'"),
         ({"prior": np.eye(3)}, r"prior must have the shape of W, \(4, 4\); got \(3, 3\)"),
         ({"prior": -np.eye(4)}, "prior must be positive definite, but its smallest eigenvalue is -1"),
         ({"solver": "simplex"}, "solver must be one of"),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from covmetric.learning.prior import PRIORS, prior_root
+from tests.data import quoted
 
 
 def embedded_examples(count=12, n=4, m=3, seed=0):
@@ -123,7 +124,7 @@ def test_hermitian_matrix_is_the_prior_in_its_real_form():
 @pytest.mark.parametrize(
     ("prior", "copies", "message"),
     [
-        ("wishart", 1, r"prior must be 'identity', .*'covariance'.* or a matrix, got 'wishart'"),
+        ("wishart", 1, f"prior must be {quoted(PRIORS)} or a matrix, got 'wishart'"),
         (np.eye(3), 1, r"prior must have the shape of W, \(4, 4\); got \(3, 3\)"),
         (np.eye(2), 1, r"prior must have the shape of W, \(4, 4\); got \(2, 2\)"),
         (np.eye(3), 2, r"prior must have the shape of W, \(4, 4\); got \(3, 3\)"),

@@ -9,6 +9,7 @@ from covmetric.learning import rules
 from covmetric.learning.rules import RULES, MeanRule, NeighborsRule, get_rule
 from covmetric.neighbors import BruteSearch
 from tests import naive
+from tests.data import quoted
 from tests.learning.problems import recorder
 
 
@@ -174,7 +175,7 @@ def test_mean_rule_raises_value_error_on_overflow():
 @pytest.mark.parametrize("name", RULES)
 def test_unknown_names_raise_value_error(name):
     for wrong in ("tree", None, ["mean"]):
-        with pytest.raises(ValueError, match=r"rule must be one of 'neighbors', .*'mean'.*, got "):
+        with pytest.raises(ValueError, match=f"rule must be one of {quoted(RULES)}, got "):
             get_rule(wrong, 2)
     with pytest.raises(ValueError, match="algorithm must be one of"):
         get_rule(name, 2, algorithm="kd_tree")

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from covmetric.orders import ORDERS, get_order
+from tests.data import quoted
 
 
 @pytest.fixture(params=sorted(ORDERS))
@@ -90,5 +91,5 @@ def test_rand_draws_uniformly():
 
 
 def test_unknown_name_lists_the_names():
-    with pytest.raises(ValueError, match=r"order must be one of 'cyclic', .*'rand'.*got 'random'"):
+    with pytest.raises(ValueError, match=rf"order must be one of {quoted(ORDERS)}, .*got 'random'"):
         get_order("random")

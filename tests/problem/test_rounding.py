@@ -186,15 +186,15 @@ def test_small_tolerances_sum_in_two_doubles(slack):
     assert abs(quick.value - exact) <= quick.rounding
 
 
-def test_a_distance_lost_in_rounding_has_no_finite_bound():
-    """With slack 'is', a dissimilar pair whose squared distance may be zero may cost infinitely much."""
-    v = np.array([[1.0], [1.0]])
-    problem = MetricProblem.from_differences([v], [-1], 1.0, 1.0, "is")
-    W = np.array([[1.0, -1.0], [-1.0, 1.0 + 2.0**-40]])
+@pytest.mark.parametrize("slack", SLACKS)
+def test_a_distance_that_may_be_zero_has_the_bound_of_its_loss_there(slack):
+    """With slack 'is' a dissimilar pair at distance zero costs infinitely much, so no finite bound exists."""
+    problem = MetricProblem.from_differences([[[1.0], [1.0]]], [-1], 1.0, 2.0, slack)
     with np.errstate(all="ignore"):
-        point = problem._primal.point(W, 1e-6)
-    assert point is None or point.rounding >= 0.0
-    assert not problem.certify(W if point is not None else np.eye(2)).solved
+        loss, error = problem._primal._losses(np.array([0]), np.array([1e-3]), np.array([2e-3]))
+        at_zero = float(problem.slack.divergence(np.zeros(1))[0])
+    assert loss == pytest.approx(2.0 * naive.divergence(problem.slack)(1e-3))
+    assert error == np.inf if np.isinf(at_zero) else error >= 2.0 * at_zero - loss
 
 
 def test_a_metric_with_a_zero_eigenvalue_in_floating_point_is_not_solved():

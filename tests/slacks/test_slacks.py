@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from covmetric.slacks import get_slack
+from covmetric.slacks import SLACKS, get_slack
 from tests import naive
+from tests.data import quoted
 from tests.slacks.test_contract import S, t_values
 
 
@@ -39,6 +40,6 @@ def test_cost_of_distance_zero(name, cost):
 
 def test_unknown_name_lists_the_names():
     with pytest.raises(
-        ValueError, match=r"slack must be one of 'is', .*'re', or an object of the class Slack; got 'kl'"
+        ValueError, match=f"slack must be one of {quoted(SLACKS)}, or an object of the class Slack; got 'kl'"
     ):
         get_slack("kl")
