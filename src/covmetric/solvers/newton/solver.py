@@ -14,7 +14,7 @@ from covmetric.solvers.interrupt import check_interrupt
 from covmetric.solvers.newton.dual_candidates import DualCandidates, coincident_terms
 from covmetric.solvers.newton.linesearch import Ray, search
 from covmetric.solvers.newton.start import best_multiple, first_weight_fraction
-from covmetric.solvers.newton.system import ActiveTerms, System, choose_system, rates_along
+from covmetric.solvers.systems import ActiveTerms, System, choose_system, rates_along
 
 # A certificate is computed at least every this many steps, even if the estimated gap is still large.
 _CERTIFY_AT_LEAST_EVERY = 8
@@ -244,7 +244,7 @@ def _direction(problem: MetricProblem, terms: ActiveTerms, system: System) -> Ne
         raise StepFailed
     check_interrupt()
     half_step = C @ Delta
-    rates = _rates(problem, half_step @ C.T, terms.active, system.rates(x))
+    rates = _rates(problem, half_step @ C.T, terms.active, system.rates(x) if system.keeps_pairs else None)
     spectrum, _, failed = lapack.dsyevd(Delta, compute_v=0)
     if failed:
         raise StepFailed

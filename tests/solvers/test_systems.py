@@ -11,7 +11,7 @@ from covmetric import MetricProblem, Newton, Status, make_paper_problem, solve
 from covmetric._utils.half_vectors import HalfVectors
 from covmetric.solvers import compiled
 from covmetric.solvers.newton import solver as newton
-from covmetric.solvers.newton.system import (
+from covmetric.solvers.systems import (
     ActiveTerms,
     DenseSystem,
     IterativeSystem,
