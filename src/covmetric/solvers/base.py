@@ -191,3 +191,18 @@ class Solver(ABC, Generic[State]):
         int
             0 for methods without projections.
         """
+
+    def phase(self, state: State) -> str:
+        """Return the name of the method that makes the current steps, for the history.
+
+        Parameters
+        ----------
+        state : State
+            The state.
+
+        Returns
+        -------
+        str
+            The name of the solver, unless it combines several methods.
+        """
+        return self.name

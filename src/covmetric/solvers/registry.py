@@ -10,10 +10,14 @@ from covmetric.model_file import register_components
 from covmetric.problem import MetricProblem
 from covmetric.solvers.base import Solver
 from covmetric.solvers.dykstra import Dykstra
+from covmetric.solvers.hybrid import Hybrid
+from covmetric.solvers.interior import Interior
 from covmetric.solvers.newton import Newton
 
 SOLVERS: dict[str, type[Solver[Any]]] = {
     "dykstra": Dykstra,
+    "hybrid": Hybrid,
+    "interior": Interior,
     "newton": Newton,
 }
 register_components(SOLVERS.values())

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from covmetric._utils.validation import FloatArray, IntArray
+from covmetric._utils.validation import FloatArray, IntArray, TextArray
 from covmetric._utils.warning import warn
 from covmetric.model_file import register_enum, register_record
 from covmetric.problem.certificate import Certificate
@@ -43,13 +43,16 @@ class History:
     Attributes
     ----------
     n_iter : array of int of shape (q,)
-        The number of iterations: steps (Newton) or epochs of K projections (Dykstra).
+        The number of iterations: steps (Newton, Interior) or epochs of K projections (Dykstra).
     projections : array of int of shape (q,)
         The number of projections onto half-spaces, including half-spaces that already contained W.
     seconds : array of shape (q,)
         The time since the start of the solve, including certificates.
     primal, dual, gap : arrays of shape (q,)
         The values of each certificate. They belong to the point at that time, not to the best point so far.
+    phase : array of str of shape (q,)
+        The method that made each point: the name of the solver or, for `Hybrid`, of one of its methods. Empty in models
+        that were saved by older versions.
 
     Examples
     --------
@@ -65,6 +68,7 @@ class History:
     primal: FloatArray
     dual: FloatArray
     gap: FloatArray
+    phase: TextArray = field(default_factory=lambda: np.empty(0, dtype=np.str_))
 
 
 @dataclass(frozen=True)
