@@ -100,6 +100,28 @@ THIN_OVERHEAD = 30.0
 # The cost of transforming a pair, in addition to its matrix product.
 PAIR_OVERHEAD = 1e4
 
+
+def step_seconds(n: int, m: int, n_pairs: int) -> float:
+    """Return the predicted time of a step of the interior-point method.
+
+    Parameters
+    ----------
+    n, m : int
+        The numbers of rows and columns of an embedded example.
+    n_pairs : int
+        The number of pairs.
+
+    Returns
+    -------
+    float
+        The time in seconds.
+    """
+    p, K = 0.5 * n * (n + 1), float(n_pairs)
+    direct = min(K * p * p + p**3 / 3.0, K * K * min(p, m * m * (n + THIN_OVERHEAD)) + K**3 / 3.0)
+    iterative = 20.0 * (CG_OVERHEAD + 8.0 * n * n * m * K + 12.0 * n**3)
+    return 1e-3 + (min(direct, iterative) + 60.0 * n**3 + 10.0 * n * n * m * K) / 2.5e10
+
+
 # --- Distances between vectors (python -m benchmarks.neighbors; python -m benchmarks.blocks) --------------------------
 # Bytes per block of a distance matrix.
 DISTANCE_BLOCK_BYTES = 2**25

@@ -107,7 +107,7 @@ def _solve(
             max_iter=int(limit),
             start=_start(problem, warm_start, float(tol)),
             started=started,
-            rng=generator(random_state),
+            rng=generator(chosen.default_seed if random_state is None else random_state),
             callback=callback,
         )
         if interrupt_waits():  # the solve has already ended, but the caller may have more work to stop

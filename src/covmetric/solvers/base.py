@@ -66,6 +66,8 @@ class Solver(ABC, Generic[State]):
         The key of the solver in `SOLVERS`.
     default_max_iter : int
         The limit on the number of iterations if the user does not set one.
+    default_seed : int or None
+        The seed if the user does not set one. None means a different seed in each solve.
 
     Examples
     --------
@@ -76,6 +78,7 @@ class Solver(ABC, Generic[State]):
 
     name: ClassVar[str]
     default_max_iter: ClassVar[int]
+    default_seed: ClassVar[int | None] = None
 
     def __repr__(self) -> str:
         settings = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from covmetric._utils.tuning import step_seconds, sweep_seconds
 from covmetric._utils.validation import FloatArray, is_number
 from covmetric.orders import Order
-from covmetric.problem import CertifiedPoint, MetricProblem
+from covmetric.problem import Certificate, CertifiedPoint, MetricProblem
 from covmetric.solvers.base import Solver, StepFailed, StepStalled
 from covmetric.solvers.dykstra import Dykstra
 from covmetric.solvers.interior import Interior
 from covmetric.solvers.newton import Newton
 
-# Newton's model holds from this relative gap on: it then takes two to six steps to 1e-6.
+# Newton's model holds from this relative gap on: it then takes two to ten steps to 1e-6.
 _NEWTON_GAP = 0.2
-# Dykstra or Newton is slow if more than this many iterations would be needed at the present rate.
-_PATIENCE = 12.0
+# The number of steps of the interior-point method on a problem on which the other methods crawl.
+_INTERIOR_STEPS = 18.0
+# Newton crawls if more than this many steps would be needed at the present rate.
+_NEWTON_PATIENCE = 12.0
+# The epochs after which the rate of Dykstra is judged: the gap need not shrink in every epoch.
+_FIRST_EPOCHS = 2
 # While the relative gap is above _NEWTON_GAP, Newton's steps are certified every this many steps, to measure the rate.
 _CERTIFY_NEWTON_EVERY = 4
 
@@ -43,10 +48,12 @@ class HybridState:
         The last certified point.
     last_iter : int
         The number of iterations at the last certificate.
-    fraction : float
-        The fraction of the weights that Newton's method used at the last certificate.
-    fell_back : bool
-        Whether the interior-point method has failed, so that Dykstra continues to the end.
+    epochs : int
+        The number of epochs of this phase after its first certificate.
+    first_gap : float
+        The relative gap at the first certificate of this phase.
+    failed : set of str
+        The methods that crawled or failed.
     """
 
     solver: Solver[Any]
@@ -56,12 +63,13 @@ class HybridState:
     projections: int
     last: CertifiedPoint
     last_iter: int = 0
-    fraction: float = 0.0
-    fell_back: bool = False
+    epochs: int = -1
+    first_gap: float = np.inf
+    failed: set[str] = field(default_factory=set)
 
 
 class Hybrid(Solver[HybridState]):
-    """Dykstra's algorithm until Newton's model holds, then Newton's method, and an interior-point method if either crawls.
+    """Dykstra's algorithm until Newton's model holds, then Newton's method; an interior-point method if either crawls.
 
     An iteration is an epoch or a step. The certified gap decides: Newton's method takes over as soon as the relative
     gap is below 0.2. If the gap shrinks so slowly that Dykstra would need many more epochs to get there, or Newton
@@ -88,6 +96,7 @@ class Hybrid(Solver[HybridState]):
 
     name = "hybrid"
     default_max_iter = 2000
+    default_seed = 0
 
     def __init__(self, first: str = "dykstra", order: str | Order = "perm", memory: float = 2**30) -> None:
         self.first = first
@@ -114,30 +123,32 @@ class Hybrid(Solver[HybridState]):
         try:
             state.solver.step(problem, state.state)
         except (StepFailed, StepStalled):
-            if state.fell_back:
-                raise
-            self._switch(problem, state, state.last, self._next_phase(state))
+            self._give_up(problem, state, state.last)
         state.n_iter += 1
 
-    @staticmethod
-    def _next_phase(state: HybridState) -> str:
-        """Return the phase after a failure: the interior-point method or, if that has failed, Dykstra."""
-        if state.solver.name != Interior.name:
-            return Interior.name
-        state.fell_back = True
-        return Dykstra.name
+    def _give_up(self, problem: MetricProblem, state: HybridState, point: CertifiedPoint) -> None:
+        """Continue with the next method that has not failed yet, from a certified point."""
+        state.failed.add(state.solver.name)
+        for phase in _succession(problem):
+            if phase not in state.failed:
+                try:
+                    self._switch(problem, state, point, phase)
+                    return
+                except StepFailed:  # no starting point
+                    state.failed.add(phase)
+        raise StepStalled
 
     def _switch(self, problem: MetricProblem, state: HybridState, point: CertifiedPoint, phase: str) -> None:
         """Continue with another method from a certified point."""
+        solver = self._solver(phase)
+        if solver.name == Newton.name and not point.certificate.relative_gap <= _NEWTON_GAP:
+            point = problem.certified_arrays(
+                problem.sums.half.identity, np.zeros(problem.n_pairs), point.certificate.tol
+            )
+        started = solver.start(problem, point, state.rng)
         state.projections += state.solver.projections(state.state)
-        state.solver = self._solver(phase)
-        try:
-            state.state = state.solver.start(problem, point, state.rng)
-        except StepFailed:  # no starting point of the interior-point method
-            state.fell_back = True
-            state.solver = self._solver(Dykstra.name)
-            state.state = state.solver.start(problem, point, state.rng)
-        state.fraction = 0.0
+        state.solver, state.state = solver, started
+        state.epochs, state.first_gap = -1, np.inf
 
     def due(self, problem: MetricProblem, state: HybridState, tol: float) -> bool:
         if state.solver.due(problem, state.state, tol):
@@ -153,37 +164,66 @@ class Hybrid(Solver[HybridState]):
         before, iterations = state.last, state.n_iter - state.last_iter
         state.last, state.last_iter = point, state.n_iter
         phase = state.solver.name
-        if state.fell_back or phase == Interior.name:
-            state.solver.resume(problem, state.state, point)
-        elif phase == Dykstra.name and point.certificate.relative_gap <= _NEWTON_GAP:
+        near = point.certificate.relative_gap <= _NEWTON_GAP
+        if phase == Dykstra.name and near and Newton.name not in state.failed:
             self._switch(problem, state, point, Newton.name)
-        elif self._crawls(state, before, point, iterations):
-            self._switch(problem, state, point, Interior.name)
+        elif self._crawls(problem, state, before, iterations):
+            self._give_up(problem, state, point)
         else:
             state.solver.resume(problem, state.state, point)
 
     @staticmethod
-    def _crawls(state: HybridState, before: CertifiedPoint, point: CertifiedPoint, iterations: int) -> bool:
-        """Return whether the method needs many more iterations if it goes on as it did since the last certificate."""
-        gap, old = point.certificate.gap, before.certificate.gap
+    def _crawls(problem: MetricProblem, state: HybridState, before: CertifiedPoint, iterations: int) -> bool:
+        """Return whether another method is expected to be faster, at the rate since the last certificate."""
+        if state.solver.name == Interior.name or Interior.name in state.failed:
+            return False
         if state.solver.name == Dykstra.name:
-            # The number of epochs until Newton's model holds, if the gap shrinks by the same factor in each.
-            if state.last_iter == iterations:  # the first epoch starts from nothing
-                return False
-            ratio = point.certificate.relative_gap / before.certificate.relative_gap
-            if not ratio < 1.0:
-                return True
-            return iterations * np.log(point.certificate.relative_gap / _NEWTON_GAP) > -_PATIENCE * np.log(ratio)
-        newton = state.state
-        fraction, state.fraction = state.fraction, newton.weight_fraction
-        if newton.weight_fraction < 1.0 or fraction < 1.0:
-            return newton.weight_fraction <= fraction
-        # The number of steps until the gap is closed, if the objective falls by the same amount in each.
-        decrease = max(before.certificate.primal - point.certificate.primal, old - gap)
-        return point.certificate.relative_gap > _NEWTON_GAP and iterations * gap > _PATIENCE * decrease
+            return _dykstra_crawls(problem, state, iterations)
+        return _newton_crawls(state, before.certificate, iterations)
 
     def projections(self, state: HybridState) -> int:
         return state.projections + state.solver.projections(state.state)
 
     def phase(self, state: HybridState) -> str:
         return state.solver.name
+
+
+def _succession(problem: MetricProblem) -> tuple[str, ...]:
+    """Return the methods in the order in which they are tried when one of them crawls.
+
+    A step of the interior-point method solves for all pairs, two or three times. That is much more work than a Newton
+    step if there are more pairs than unknowns, so that it pays to try Newton's method first.
+    """
+    if problem.n_pairs > problem.sums.half.size:
+        return Newton.name, Interior.name, Dykstra.name
+    return Interior.name, Newton.name, Dykstra.name
+
+
+def _dykstra_crawls(problem: MetricProblem, state: HybridState, iterations: int) -> bool:
+    """Return whether the epochs until Newton's model holds take longer than the interior-point method."""
+    gap = state.last.certificate.relative_gap
+    if state.epochs < 0:
+        state.epochs, state.first_gap = 0, gap
+        return False
+    state.epochs += iterations
+    if state.epochs < _FIRST_EPOCHS:
+        return False
+    rate = float(np.log(state.first_gap / gap)) / state.epochs
+    epochs = (
+        _INTERIOR_STEPS
+        * step_seconds(problem.n, problem.m, problem.n_pairs)
+        / sweep_seconds(problem.n, problem.m, problem.n_pairs, 0)
+    )
+    return bool(not np.log(gap / _NEWTON_GAP) < max(_INTERIOR_STEPS, epochs) * rate)
+
+
+def _newton_crawls(state: HybridState, before: Certificate, iterations: int) -> bool:
+    """Return whether Newton's method is stuck near the boundary of the cone, or needs many more steps."""
+    if state.state.retreats > 0:
+        return True
+    now = state.last.certificate
+    if state.state.weight_fraction < 1.0 or now.relative_gap <= _NEWTON_GAP:
+        return False
+    # The number of steps until the gap is closed, if it shrinks by the same amount in each.
+    decrease = max(before.primal - now.primal, before.gap - now.gap)
+    return iterations * now.gap > _NEWTON_PATIENCE * decrease

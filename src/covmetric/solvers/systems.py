@@ -26,11 +26,14 @@ from covmetric._utils.validation import FloatArray, IntArray
 from covmetric.problem import MetricProblem
 from covmetric.problem.sums import PairSums, is_multiple_of_identity
 from covmetric.solvers.base import StepFailed
+from covmetric.solvers.preconditioner import GaussianPreconditioner
 
 # Conjugate gradients stop at this fraction of the norm of the gradient if the squared norm is above the second number.
 # Nearer to the optimum, the fraction shrinks with the gradient, so that the convergence is superlinear.
 _CG_FRACTION, _CG_NEAR = 0.05, 1e-2
 _CG_MAX_ITERATIONS = 1000
+# The pairs from which the mean square of the B_k is estimated.
+_SAMPLE = 256
 
 
 @functools.cache
@@ -138,13 +141,6 @@ def _cholesky(matrix: FloatArray) -> FloatArray:
     return np.asarray(factor)
 
 
-def _woodbury_factor(inner_products: FloatArray, roots: FloatArray) -> FloatArray:
-    """Return the factor of I + diag(roots) <B_j, B_k> diag(roots); the first argument is overwritten."""
-    inner_products *= roots * roots[:, None]
-    inner_products.flat[:: len(roots) + 1] += 1.0
-    return _cholesky(inner_products.T)
-
-
 class System(ABC):
     """The linear system of one step.
 
@@ -159,12 +155,15 @@ class System(ABC):
         The sum of forces_k vec(B_k), a by-product of the system.
     gave_up : bool
         Whether the system was solved inexactly because an exact solution took too long.
+    exact : bool
+        Whether the system is solved up to rounding errors.
     keeps_pairs : bool
         Whether the system keeps the B_k, so that `rates` takes no pass over the differences.
     """
 
     force: FloatArray
     gave_up = False
+    exact: ClassVar[bool] = True
     keeps_pairs: ClassVar[bool] = False
 
     def __init__(self, terms: ActiveTerms) -> None:
@@ -220,6 +219,33 @@ class System(ABC):
         StepFailed
             If the matrix is not positive definite in floating point arithmetic.
         """
+
+    def solve_affine(self, z: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the solution x for r = z - sum_k w_k vec(B_k), and <B_k, X> of the active pairs.
+
+        The matrix is factorised once, however often this is called.
+
+        Parameters
+        ----------
+        z : array of shape (p,)
+            The part of the right-hand side that does not depend on the pairs.
+        weights : array of shape (a,)
+            The weights w_k.
+
+        Returns
+        -------
+        x : array of shape (p,)
+            The solution.
+        rates : array of shape (a,)
+            The inner products.
+
+        Raises
+        ------
+        StepFailed
+            If the matrix is not positive definite in floating point arithmetic.
+        """
+        x = self.solve(z - self.weighted_sum(weights))
+        return x, self.rates(x)
 
 
 class DenseSystem(System):
@@ -284,29 +310,54 @@ class PairSystem(System):
 
     def __init__(self, terms: ActiveTerms) -> None:
         super().__init__(terms)
-        self._V = terms.all_half_vectors()
-        self.force = terms.forces @ self._V
         self._roots = np.sqrt(terms.springs)
+        self._keep_pairs()
+        self.force = self.weighted_sum(terms.forces)
 
-    def rates(self, x: FloatArray) -> FloatArray:
-        return np.asarray(self._V @ x)
+    def _keep_pairs(self) -> None:
+        """Compute what represents the B_k."""
+        self._V = self._terms.all_half_vectors()
 
     def weighted_sum(self, weights: FloatArray) -> FloatArray:
         return np.asarray(weights @ self._V)
 
-    @functools.cached_property
-    def _factor(self) -> FloatArray:
-        return _woodbury_factor(self._V @ self._V.T, self._roots)
+    def rates(self, x: FloatArray) -> FloatArray:
+        return np.asarray(self._V @ x)
+
+    def _inner_products(self) -> FloatArray:
+        """Return <B_j, B_k> of all active pairs, as a new array."""
+        return np.asarray(self._V @ self._V.T)
+
+    def _factored(self, inner_products: FloatArray) -> FloatArray:
+        """Return the factor of I + diag(roots) <B_j, B_k> diag(roots); the argument is overwritten."""
+        inner_products *= self._roots * self._roots[:, None]
+        inner_products.flat[:: len(self._roots) + 1] += 1.0
+        return _cholesky(inner_products.T)
 
     def solve(self, r: FloatArray) -> FloatArray:
-        if len(self._V) == 0:
+        if len(self._roots) == 0:
             return r.copy()
-        x = lapack.dpotrs(self._factor, self._roots * (self._V @ r), overwrite_b=True)[0]
-        return np.asarray(r - (x * self._roots) @ self._V)
+        factor = self._factored(self._inner_products())
+        x = lapack.dpotrs(factor, self._roots * self.rates(r), overwrite_b=True)[0]
+        return np.asarray(r - self.weighted_sum(x * self._roots))
+
+    @functools.cached_property
+    def _products_and_factor(self) -> tuple[FloatArray, FloatArray]:
+        products = self._inner_products()
+        return products, self._factored(products.copy())
+
+    def solve_affine(self, z: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        if len(self._roots) == 0:
+            return z.copy(), np.empty(0)
+        products, factor = self._products_and_factor
+        rates = self.rates(z)
+        x = lapack.dpotrs(factor, self._roots * (rates - products @ weights), overwrite_b=True)[0]
+        forces = weights + self._roots * x
+        return z - self.weighted_sum(forces), rates - products @ forces
 
 
-class ThinSystem(System):
-    """The same matrix as in `PairSystem`, from <B_j, B_k> = ||F_j^T W F_k||^2, without half vectors.
+class ThinSystem(PairSystem):
+    """The same matrix from <B_j, B_k> = ||F_j^T W F_k||^2, without half vectors.
 
     If m = 1, the matrix is the entrywise square of F W F^T, which takes n/2 times fewer operations.
 
@@ -316,16 +367,11 @@ class ThinSystem(System):
         The active pairs.
     """
 
-    keeps_pairs = True
-
-    def __init__(self, terms: ActiveTerms) -> None:
-        super().__init__(terms)
-        a, n, m = len(terms.active), terms.problem.n, terms.problem.m
-        self._G = np.empty((a, m, n))
+    def _keep_pairs(self) -> None:
+        terms = self._terms
+        self._G = np.empty((len(terms.active), terms.problem.m, terms.problem.n))
         for part, G in terms.problem.sums.roughly_transformed(terms.active, terms.C):
             self._G[part] = G
-        self.force = self.weighted_sum(terms.forces)
-        self._roots = np.sqrt(terms.springs)
 
     def weighted_sum(self, weights: FloatArray) -> FloatArray:
         rows = self._G.reshape(-1, self._G.shape[2])
@@ -337,22 +383,15 @@ class ThinSystem(System):
         image = (rows @ self._terms.half.unpack(x)).reshape(self._G.shape)
         return np.einsum("kan,kan->k", image, self._G)
 
-    @functools.cached_property
-    def _factor(self) -> FloatArray:
-        a, m, _ = self._G.shape
-        matrix = np.zeros((a, a))
+    def _inner_products(self) -> FloatArray:
+        count, m, _ = self._G.shape
+        total = np.zeros((count, count))
         for i in range(m):
             for j in range(m):
                 product = self._G[:, i] @ self._G[:, j].T
                 product *= product
-                matrix += product
-        return _woodbury_factor(matrix, self._roots)
-
-    def solve(self, r: FloatArray) -> FloatArray:
-        if len(self._G) == 0:
-            return r.copy()
-        x = lapack.dpotrs(self._factor, self._roots * self.rates(r), overwrite_b=True)[0]
-        return np.asarray(r - self.weighted_sum(x * self._roots))
+                total += product
+        return total
 
 
 class IterativeSystem(System):
@@ -367,11 +406,17 @@ class IterativeSystem(System):
         The active pairs.
     max_iter : int, default=1000
         The limit on the number of iterations.
+    accuracy : float or None, default=None
+        The norm of the residual at the end, as a fraction of that of the right-hand side. None means that it depends
+        on the right-hand side, which is then the gradient of an inexact Newton method.
     """
 
-    def __init__(self, terms: ActiveTerms, max_iter: int = _CG_MAX_ITERATIONS) -> None:
+    exact = False
+
+    def __init__(self, terms: ActiveTerms, max_iter: int = _CG_MAX_ITERATIONS, accuracy: float | None = None) -> None:
         super().__init__(terms)
         self._max_iter = max_iter
+        self._accuracy = accuracy
         self._springs = terms.over_all_pairs(terms.springs)
         self.force = self.weighted_sum(terms.forces)
 
@@ -385,27 +430,44 @@ class IterativeSystem(System):
         _kernels().stretch(lower, half.doubled(E), self._springs, out)
         return half.from_lower(out)
 
+    @functools.cached_property
+    def _preconditioner(self) -> GaussianPreconditioner:
+        terms = self._terms
+        total = float(terms.springs.sum())
+        mean = terms.half.unpack(self.weighted_sum(terms.springs / total if total > 0.0 else terms.springs))
+        # A sample is enough for the mean of ||B_k||^2.
+        sample = slice(None, None, max(1, len(terms.active) // _SAMPLE))
+        some = ActiveTerms(terms.problem, terms.C, terms.active[sample], terms.forces[sample], terms.springs[sample])
+        squares = sum(float(some.springs[part] @ np.einsum("kp,kp->k", V, V)) for part, V in some.half_vectors())
+        weight = float(some.springs.sum())
+        return GaussianPreconditioner(mean, total, squares / weight if weight > 0.0 else 0.0)
+
     def solve(self, r: FloatArray) -> FloatArray:
         C, half = self._terms.C, self._terms.half
-        residual = direction = half.unpack(r)
-        x = np.zeros_like(residual)
         norm2 = float(r @ r)
         # Inexact Newton: far from the optimum, a fixed fraction of the gradient is accurate enough.
         target = norm2 * (_CG_FRACTION**2 if norm2 > _CG_NEAR else norm2**2)
+        if self._accuracy is not None:
+            target = norm2 * self._accuracy**2
+        residual = half.unpack(r)
+        x = np.zeros_like(residual)
+        direction, product = x, 1.0
         for _ in range(self._max_iter):
             if norm2 <= target:
                 break
+            scaled = self._preconditioner.apply(residual)
+            new = float(np.vdot(residual, scaled))
+            direction = scaled + new / product * direction
+            product = new
             image = direction + C.T @ self._hessian_product(C @ direction @ C.T) @ C
             curvature = float(np.vdot(direction, image))
             if not curvature > 0.0:
                 self.gave_up = True
                 break
-            step = norm2 / curvature
+            step = product / curvature
             x += step * direction
             residual = residual - step * image
-            new = float(np.vdot(residual, residual))
-            direction = residual + new / norm2 * direction
-            norm2 = new
+            norm2 = float(np.vdot(residual, residual))
         else:
             self.gave_up = True
         return half.pack(x)
@@ -437,7 +499,7 @@ def rates_along(sums: PairSums, E: FloatArray) -> FloatArray:
     return rates
 
 
-def choose_system(terms: ActiveTerms, memory: float, iterative: bool = True) -> System:
+def choose_system(terms: ActiveTerms, memory: float, iterative: bool = True, accuracy: float | None = None) -> System:
     """Return the system that takes the least work among the systems that fit into memory.
 
     Work is counted in operations at the speed of a matrix product.
@@ -450,6 +512,8 @@ def choose_system(terms: ActiveTerms, memory: float, iterative: bool = True) -> 
         The bytes that the matrix of the system may take.
     iterative : bool, default=True
         Whether conjugate gradients may be chosen although a matrix fits into the memory.
+    accuracy : float or None, default=None
+        The accuracy of conjugate gradients; see `IterativeSystem`.
 
     Returns
     -------
@@ -477,4 +541,4 @@ def choose_system(terms: ActiveTerms, memory: float, iterative: bool = True) -> 
             return cheapest(terms)
     if keep_triangles:
         problem.sums.lower_triangles(memory)
-    return IterativeSystem(terms, int(max_iter) if direct else _CG_MAX_ITERATIONS)
+    return IterativeSystem(terms, int(max_iter) if direct else _CG_MAX_ITERATIONS, accuracy)

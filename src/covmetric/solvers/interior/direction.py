@@ -11,6 +11,9 @@ from covmetric.solvers.base import StepFailed
 from covmetric.solvers.interior.point import InteriorPoint, ScaledPairs
 from covmetric.solvers.systems import ActiveTerms, System, choose_system
 
+# The relative residual of conjugate gradients. With larger ones, the products of the variables become unequal.
+_CG_ACCURACY = 1e-5
+
 
 @dataclass(slots=True, eq=False)
 class Direction:
@@ -46,9 +49,7 @@ class Direction:
         Direction
         """
         names = [field.name for field in fields(self)]
-        return Direction(
-            *((1.0 - fraction) * getattr(self, name) + fraction * getattr(other, name) for name in names)
-        )
+        return Direction(*((1.0 - fraction) * getattr(self, name) + fraction * getattr(other, name) for name in names))
 
 
 @dataclass(slots=True, eq=False)
@@ -82,9 +83,11 @@ class Linearisation:
         The point.
     memory : float
         The bytes that the matrix of the system may take.
+    iterative : bool, default=True
+        Whether conjugate gradients may be chosen although a matrix fits into the memory.
     """
 
-    def __init__(self, pairs: ScaledPairs, point: InteriorPoint, memory: float) -> None:
+    def __init__(self, pairs: ScaledPairs, point: InteriorPoint, memory: float, iterative: bool = True) -> None:
         self.pairs, self.point = pairs, point
         try:
             U, self.d, _ = np.linalg.svd(point.L.T @ point.R)
@@ -103,7 +106,7 @@ class Linearisation:
         if not np.isfinite(springs).all():
             raise StepFailed
         terms = ActiveTerms(pairs.problem, self.G, pairs.index, np.zeros(len(springs)), springs)
-        self.system: System = choose_system(terms, memory, iterative=False)
+        self.system: System = choose_system(terms, memory, iterative, _CG_ACCURACY)
 
     def direction(self, theta: float, correction: Correction | None = None) -> Direction:
         """Return the direction towards the point of the central path with this theta.
@@ -130,14 +133,14 @@ class Linearisation:
             tau_v, xi_u, WM = theta - correction.tau_v, theta - correction.xi_u, WM - correction.WM
         push = self.compliance * (xi_u / p.xi - p.u - self.stationarity)
         r = tau_v - p.tau * p.v - p.tau * (y * push - self.infeasibility)
-        rhs = half.pack(2.0 * WM / (self.d[:, None] + self.d)) - self.system.weighted_sum(y * r / self.q / b)
-        x = self.system.solve(rhs)
-        ds = self.system.rates(x) / b
+        Z = 2.0 * WM / (self.d[:, None] + self.d)
+        x, rates = self.system.solve_affine(half.pack(Z), y * r / self.q / b)
+        X, ds = half.unpack(x), rates / b
         tau = (r + p.tau * y * ds) / self.q
         xi = push + self.compliance * y * tau
         direction = Direction(
-            X=half.unpack(x),
-            Y=half.unpack(self.system.weighted_sum(y * tau / b)),
+            X=X,
+            Y=Z - X if self.system.exact else half.unpack(self.system.weighted_sum(y * tau / b)),
             tau=tau,
             v=y * (xi - ds) - self.infeasibility,
             xi=xi,

@@ -41,6 +41,8 @@ class InteriorState:
         The multipliers of pairs of equal examples, and zero for all other pairs.
     primal, dual : float
         Estimates of the objective and of the dual value at the iterate.
+    iterative : bool
+        Whether conjugate gradients are still efficient.
     steps_since_certificate : int
         The number of steps since the last certificate.
     """
@@ -50,6 +52,7 @@ class InteriorState:
     multipliers: FloatArray
     primal: float = np.inf
     dual: float = -np.inf
+    iterative: bool = True
     steps_since_certificate: int = 0
 
 
@@ -88,7 +91,7 @@ class Interior(Solver[InteriorState]):
 
     def step(self, problem: MetricProblem, state: InteriorState) -> None:
         point = state.point
-        lines = Linearisation(state.pairs, point, self.memory)
+        lines = Linearisation(state.pairs, point, self.memory, state.iterative)
         check_interrupt()
         predictor = lines.direction(0.0)
         reach = min(1.0, lines.longest_step(predictor))
@@ -100,12 +103,11 @@ class Interior(Solver[InteriorState]):
             raise StepStalled
         state.point = self._moved(state.pairs, lines, direction, step)
         state.primal, state.dual = _values(state)
+        state.iterative = state.iterative and not lines.system.gave_up
         state.steps_since_certificate += 1
 
     @staticmethod
-    def _corrected(
-        lines: Linearisation, predictor: Direction, target: float, reach: float
-    ) -> tuple[Direction, float]:
+    def _corrected(lines: Linearisation, predictor: Direction, target: float, reach: float) -> tuple[Direction, float]:
         """Return the direction with the fraction of the second-order correction that allows the longest step."""
         corrected = lines.direction(target, lines.correction(predictor))
         best, length = corrected, lines.longest_step(corrected)

@@ -8,10 +8,8 @@ from scipy.linalg import solve_triangular
 from covmetric._utils.validation import FloatArray
 from covmetric.solvers.interior.point import InteriorPoint, ScaledPairs, cholesky
 
-# The path starts where the products of all pairs of primal and dual variables are about this many times K max(1, c).
-import os
-_FIRST_THETA = float(os.environ.get("TH","2"))
-_KP=float(os.environ.get("KP","0"))
+# The path starts where the products of primal and dual variables are about this many times the largest weight.
+_FIRST_THETA = 2.0
 # The largest eigenvalue that dissimilar pairs may take away from M, in the metric of the similar pairs.
 _TAKEN = 0.5
 
@@ -37,7 +35,7 @@ def central_start(pairs: ScaledPairs) -> InteriorPoint:
         If the scales of the pairs differ too much for double precision.
     """
     c, similar = pairs.weights, pairs.similar > 0.0
-    theta = _FIRST_THETA * max(1, len(c))**_KP * max(1.0, float(c.max(initial=0.0)))
+    theta = _FIRST_THETA * max(1.0, float(c.max(initial=0.0)))
     tau = np.where(similar, 0.5 * c, 0.0)
     R = cholesky(pairs.dual_matrix(tau))
     s = theta * pairs.ratios(_inverse(R))
