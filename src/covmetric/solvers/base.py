@@ -107,6 +107,8 @@ class Solver(ABC, Generic[State]):
         ------
         ValueError
             If a setting of the solver is invalid.
+        StepFailed
+            If there is no starting point in floating point arithmetic.
         """
 
     @abstractmethod

@@ -136,7 +136,7 @@ class Hybrid(Solver[HybridState]):
                     return
                 except StepFailed:  # no starting point
                     state.failed.add(phase)
-        raise StepStalled
+        raise StepFailed
 
     def _switch(self, problem: MetricProblem, state: HybridState, point: CertifiedPoint, phase: str) -> None:
         """Continue with another method from a certified point."""
@@ -175,7 +175,7 @@ class Hybrid(Solver[HybridState]):
     @staticmethod
     def _crawls(problem: MetricProblem, state: HybridState, before: CertifiedPoint, iterations: int) -> bool:
         """Return whether another method is expected to be faster, at the rate since the last certificate."""
-        if state.solver.name == Interior.name or Interior.name in state.failed:
+        if state.solver.name == Interior.name or len(state.failed) == len(_succession(problem)) - 1:
             return False
         if state.solver.name == Dykstra.name:
             return _dykstra_crawls(problem, state, iterations)

@@ -123,7 +123,11 @@ class _Run(Generic[State]):
         self.n_iter = 0
 
     def result(self, start: CertifiedPoint, rng: np.random.Generator) -> SolveResult:
-        state = self.solver.start(self.problem, start, rng)
+        try:
+            state = self.solver.start(self.problem, start, rng)
+        except StepFailed:
+            self.record.add(0, 0, time.perf_counter() - self.started, start, self.solver.name)
+            return self.finish(Status.SOLVED if self.record.best().solved else Status.NUMERICAL_ERROR)
         try:
             status = self.judge(start, state) or self.iterate(state)
         except KeyboardInterrupt:

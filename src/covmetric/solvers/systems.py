@@ -381,7 +381,7 @@ class ThinSystem(PairSystem):
     def rates(self, x: FloatArray) -> FloatArray:
         rows = self._G.reshape(-1, self._G.shape[2])
         image = (rows @ self._terms.half.unpack(x)).reshape(self._G.shape)
-        return np.einsum("kan,kan->k", image, self._G)
+        return np.asarray(np.einsum("kan,kan->k", image, self._G))
 
     def _inner_products(self) -> FloatArray:
         count, m, _ = self._G.shape

@@ -128,7 +128,8 @@ class Linearisation:
             If the equations cannot be solved in floating point arithmetic.
         """
         p, y, b, half = self.point, self.pairs.similar, self.pairs.bounds, self.pairs.problem.sums.half
-        tau_v, xi_u, WM = theta, theta, np.diag(max(1.0, theta) - self.d**2)
+        tau_v = xi_u = np.full(len(y), theta)
+        WM = np.diag(max(1.0, theta) - self.d**2)
         if correction is not None:
             tau_v, xi_u, WM = theta - correction.tau_v, theta - correction.xi_u, WM - correction.WM
         push = self.compliance * (xi_u / p.xi - p.u - self.stationarity)

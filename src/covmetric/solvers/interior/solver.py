@@ -8,7 +8,7 @@ import numpy as np
 
 from covmetric._utils.validation import FloatArray, is_number
 from covmetric.problem import CertifiedPoint, MetricProblem
-from covmetric.solvers.base import Solver, StepFailed, StepStalled
+from covmetric.solvers.base import Solver, StepFailed
 from covmetric.solvers.interior.direction import Direction, Linearisation
 from covmetric.solvers.interior.point import InteriorPoint, ScaledPairs, cholesky
 from covmetric.solvers.interior.start import central_start
@@ -23,6 +23,8 @@ _MIN_CENTRING = 1e-4
 _CORRECTIONS = (1.0, 0.5, 0.25, 0.1, 0.0)
 # A step shorter than this does not change anything.
 _SHORTEST = 1e-6
+# The directions are dominated by rounding errors if neither theta nor the gap is halved in this many steps.
+_PATIENCE = 12
 # A certificate is computed at least every this many steps, even if the estimated gap is still large.
 _CERTIFY_AT_LEAST_EVERY = 8
 
@@ -43,6 +45,10 @@ class InteriorState:
         Estimates of the objective and of the dual value at the iterate.
     iterative : bool
         Whether conjugate gradients are still efficient.
+    best : float
+        The smallest product of theta and the gap so far, up to factors of two.
+    steps_since_best : int
+        The number of steps since then.
     steps_since_certificate : int
         The number of steps since the last certificate.
     """
@@ -53,6 +59,8 @@ class InteriorState:
     primal: float = np.inf
     dual: float = -np.inf
     iterative: bool = True
+    best: float = np.inf
+    steps_since_best: int = 0
     steps_since_certificate: int = 0
 
 
@@ -100,11 +108,22 @@ class Interior(Solver[InteriorState]):
         direction, length = self._corrected(lines, predictor, target, reach)
         step = min(1.0, (_BOLD_FRACTION if reach > _LONG else _FRACTION) * length)
         if not step > _SHORTEST:
-            raise StepStalled
+            raise StepFailed  # the directions are dominated by rounding errors
         state.point = self._moved(state.pairs, lines, direction, step)
         state.primal, state.dual = _values(state)
         state.iterative = state.iterative and not lines.system.gave_up
+        self._check_progress(state)
         state.steps_since_certificate += 1
+
+    @staticmethod
+    def _check_progress(state: InteriorState) -> None:
+        """Raise StepFailed if the steps have not achieved anything for a while."""
+        progress = max(state.point.theta, 0.0) * max(state.primal - state.dual, 0.0)
+        state.steps_since_best += 1
+        if progress < 0.5 * state.best:
+            state.best, state.steps_since_best = progress, 0
+        elif state.steps_since_best > _PATIENCE:
+            raise StepFailed
 
     @staticmethod
     def _corrected(lines: Linearisation, predictor: Direction, target: float, reach: float) -> tuple[Direction, float]:

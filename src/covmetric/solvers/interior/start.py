@@ -10,6 +10,8 @@ from covmetric.solvers.interior.point import InteriorPoint, ScaledPairs, cholesk
 
 # The path starts where the products of primal and dual variables are about this many times the largest weight.
 _FIRST_THETA = 2.0
+# The largest entry of M: the identity must not vanish beside the similar pairs.
+_LARGEST_ENTRY = 1e13
 # The largest eigenvalue that dissimilar pairs may take away from M, in the metric of the similar pairs.
 _TAKEN = 0.5
 
@@ -37,7 +39,12 @@ def central_start(pairs: ScaledPairs) -> InteriorPoint:
     c, similar = pairs.weights, pairs.similar > 0.0
     theta = _FIRST_THETA * max(1.0, float(c.max(initial=0.0)))
     tau = np.where(similar, 0.5 * c, 0.0)
-    R = cholesky(pairs.dual_matrix(tau))
+    M = pairs.dual_matrix(tau)
+    largest = float(np.abs(M).max())
+    if largest > _LARGEST_ENTRY:
+        tau *= _LARGEST_ENTRY / largest
+        M = pairs.dual_matrix(tau)
+    R = cholesky(M)
     s = theta * pairs.ratios(_inverse(R))
     if not similar.all():
         wanted = np.where(similar, 0.0, 2.0 * theta / s)
