@@ -12,6 +12,9 @@ from covmetric.problem import MetricProblem
 from covmetric.solvers.base import StepFailed
 from covmetric.solvers.systems import rates_along
 
+# The factor of I + S is accurate if its diagonal entries differ by less than this. (The matrix has the squares.)
+_WELL_CONDITIONED = 1e-4
+
 
 @dataclass(slots=True, eq=False)
 class ScaledPairs:
@@ -49,22 +52,27 @@ class ScaledPairs:
         index = np.flatnonzero(problem.squared_norms > 0.0)
         return cls(problem, index, problem.similar[index], problem.bounds[index], problem.weights[index])
 
-    def ratios(self, W: FloatArray) -> FloatArray:
-        """Return the squared distances divided by their bounds.
+    def ratios(self, L: FloatArray) -> FloatArray:
+        """Return the squared distances in the metric L L^T, divided by their bounds.
 
         Parameters
         ----------
-        W : array of shape (n, n)
-            The metric.
+        L : array of shape (n, n)
+            The factor of the metric.
 
         Returns
         -------
         array of shape (a,)
         """
-        return np.asarray(rates_along(self.problem.sums, W)[self.index] / self.bounds)
+        sums, norms = self.problem.sums, np.linalg.norm(L, axis=0)
+        if float(norms.min()) > _WELL_CONDITIONED * float(norms.max()):
+            squared = rates_along(sums, L @ L.T)
+        else:
+            squared = sums.squared_distances(L)
+        return np.asarray(squared[self.index] / self.bounds)
 
-    def dual_matrix(self, tau: FloatArray) -> FloatArray:
-        """Return I + S, the matrix of the multipliers tau / b.
+    def dual_factor(self, tau: FloatArray) -> FloatArray:
+        """Return the lower triangular R with R R^T = I + S, the matrix of the multipliers tau / b.
 
         Parameters
         ----------
@@ -74,10 +82,44 @@ class ScaledPairs:
         Returns
         -------
         array of shape (n, n)
+
+        Raises
+        ------
+        StepFailed
+            If the matrix is not positive definite.
         """
+        sums = self.problem.sums
         weights = np.zeros(self.problem.n_pairs)
         weights[self.index] = self.similar * tau / self.bounds
-        return np.asarray(self.problem.sums.half.identity + self.problem.sums.weighted_sum(weights))
+        factor, failed = lapack.dpotrf(sums.half.identity + sums.weighted_sum(weights), lower=True, clean=True)
+        extent = np.abs(factor.diagonal())
+        if not failed and float(extent.min()) > _WELL_CONDITIONED * float(extent.max()):
+            return np.asarray(factor)
+        # The similar part is factorised without being formed; the rest is small beside the identity in its metric.
+        R = sums.triangular_factor(weights)
+        inverse, failed = lapack.dtrtri(R)
+        if failed:
+            raise StepFailed
+        rest = sums.gram(-weights, transform=inverse)
+        return np.asarray(R.T @ cholesky(sums.half.identity - rest))
+
+    def taken(self, tau: FloatArray, transform: FloatArray) -> FloatArray:
+        """Return T^T (sum_k tau_k / b_k A_k) T.
+
+        Parameters
+        ----------
+        tau : array of shape (a,)
+            Multipliers times bounds; pairs with zero are left out.
+        transform : array of shape (n, n)
+            The transform T.
+
+        Returns
+        -------
+        array of shape (n, n)
+        """
+        weights = np.zeros(self.problem.n_pairs)
+        weights[self.index] = tau / self.bounds
+        return self.problem.sums.gram(weights, transform=transform)
 
 
 @dataclass(slots=True, eq=False)

@@ -21,9 +21,11 @@ _FRACTION, _BOLD_FRACTION, _LONG = 0.95, 0.99, 0.9
 _MIN_CENTRING = 1e-4
 # The fractions of the second-order correction that are tried, until the step is not much shorter than the best.
 _CORRECTIONS = (1.0, 0.5, 0.25, 0.1, 0.0)
+# If the first step is shorter than this, the start is too far from the central path: theta is multiplied by _RESTART.
+_SHORT_FIRST_STEP, _RESTART, _LARGEST_RESTART = 0.05, 100.0, 1e12
 # A step shorter than this does not change anything.
 _SHORTEST = 1e-6
-# The directions are dominated by rounding errors if neither theta nor the gap is halved in this many steps.
+# The directions are dominated by rounding errors if theta is not halved in this many steps.
 _PATIENCE = 12
 # A certificate is computed at least every this many steps, even if the estimated gap is still large.
 _CERTIFY_AT_LEAST_EVERY = 8
@@ -45,8 +47,10 @@ class InteriorState:
         Estimates of the objective and of the dual value at the iterate.
     iterative : bool
         Whether conjugate gradients are still efficient.
+    restart_factor : float or None
+        The factor of the first theta; None after the first step.
     best : float
-        The smallest product of theta and the gap so far, up to factors of two.
+        The smallest theta so far, up to a factor of two.
     steps_since_best : int
         The number of steps since then.
     steps_since_certificate : int
@@ -59,6 +63,7 @@ class InteriorState:
     primal: float = np.inf
     dual: float = -np.inf
     iterative: bool = True
+    restart_factor: float | None = 1.0
     best: float = np.inf
     steps_since_best: int = 0
     steps_since_certificate: int = 0
@@ -98,6 +103,24 @@ class Interior(Solver[InteriorState]):
         return InteriorState(pairs, central_start(pairs), coincident_terms(problem)[0])
 
     def step(self, problem: MetricProblem, state: InteriorState) -> None:
+        lines, direction, step = self._direction(state)
+        while state.restart_factor is not None and step < _SHORT_FIRST_STEP:
+            state.restart_factor *= _RESTART
+            if state.restart_factor > _LARGEST_RESTART:
+                break
+            state.point = central_start(state.pairs, state.restart_factor)
+            lines, direction, step = self._direction(state)
+        state.restart_factor = None
+        if not step > _SHORTEST:
+            raise StepFailed  # the directions are dominated by rounding errors
+        state.point = self._moved(state.pairs, lines, direction, step)
+        state.primal, state.dual = _values(state)
+        state.iterative = state.iterative and not lines.system.gave_up
+        state.steps_since_certificate += 1
+        self._check_progress(state)
+
+    def _direction(self, state: InteriorState) -> tuple[Linearisation, Direction, float]:
+        """Return the direction of a step and its length."""
         point = state.point
         lines = Linearisation(state.pairs, point, self.memory, state.iterative)
         check_interrupt()
@@ -106,22 +129,15 @@ class Interior(Solver[InteriorState]):
         centring = max(_MIN_CENTRING, (1.0 - reach) ** 2 * min(1.0, 1.05 - reach))
         target = centring * point.theta
         direction, length = self._corrected(lines, predictor, target, reach)
-        step = min(1.0, (_BOLD_FRACTION if reach > _LONG else _FRACTION) * length)
-        if not step > _SHORTEST:
-            raise StepFailed  # the directions are dominated by rounding errors
-        state.point = self._moved(state.pairs, lines, direction, step)
-        state.primal, state.dual = _values(state)
-        state.iterative = state.iterative and not lines.system.gave_up
-        self._check_progress(state)
-        state.steps_since_certificate += 1
+        return lines, direction, min(1.0, (_BOLD_FRACTION if reach > _LONG else _FRACTION) * length)
 
     @staticmethod
     def _check_progress(state: InteriorState) -> None:
         """Raise StepFailed if the steps have not achieved anything for a while."""
-        progress = max(state.point.theta, 0.0) * max(state.primal - state.dual, 0.0)
+        theta = state.point.theta
         state.steps_since_best += 1
-        if progress < 0.5 * state.best:
-            state.best, state.steps_since_best = progress, 0
+        if theta < 0.5 * state.best:
+            state.best, state.steps_since_best = theta, 0
         elif state.steps_since_best > _PATIENCE:
             raise StepFailed
 
@@ -148,14 +164,14 @@ class Interior(Solver[InteriorState]):
             L = lines.G @ cholesky(np.diag(lines.d) + step * direction.X)
             tau = p.tau + step * direction.tau
             try:
-                R = cholesky(pairs.dual_matrix(tau))
+                R = pairs.dual_factor(tau)
             except StepFailed:
                 step *= 0.5
                 continue
             return InteriorPoint(
                 L,
                 R,
-                pairs.ratios(L @ L.T),
+                pairs.ratios(L),
                 tau,
                 v=p.v + step * direction.v,
                 xi=p.xi + step * direction.xi,
