@@ -92,6 +92,6 @@ def test_metric_too_close_to_singular_raises():
 
 def test_distance_that_underflows_raises():
     """With `is`, the loss of a dissimilar pair at distance zero is infinite."""
-    problem = MetricProblem.from_differences([[[1e50], [0.0]], [[1e-150], [0.0]]], [1, -1], 1.0, 10.0, "is")
+    problem = MetricProblem.from_differences([[[1e20], [0.0]], [[1e-155], [0.0]]], [1, -1], 1.0, 10.0, "is")
     with pytest.raises(ValueError, match="the metric of the multipliers is too close to singular"):
         paper_bound(problem, [1.0, 0.0])
