@@ -318,7 +318,7 @@ def region_covariance(image, names, box):
 
 
 def leml(problem, cycles):
-    """Run Huang et al.'s iteration on dense A_k: ITML's code with tr(Q A) instead of v^T Q v, and Q A Q."""
+    """Run the reconstruction of LEML on dense A_k: ITML's code with tr(Q A) instead of v^T Q v, and Q A Q."""
     A, y, b, c, _ = data(problem)
     Q, multipliers, bhat = np.eye(problem.n), np.zeros(len(A)), b.copy()
     for _ in range(cycles):

@@ -108,7 +108,6 @@ def _common_positions(runs: Sequence[Sequence[Any]], x: str, name: str) -> tuple
 def _add_legend(figure: Any, colours: dict[str, str]) -> None:
     """Add one legend above all panels: a colour per order, and the two kinds of lines."""
     from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
 
     handles = [Line2D([], [], color=colour, linewidth=3, label=order) for order, colour in colours.items()]
     handles += [
