@@ -92,11 +92,12 @@ def test_groups_and_bars_have_the_given_labels(axes):
     assert len(axes.texts) == 4
 
 
-def test_numbers_of_the_papers_figure_do_not_overlap():
+@pytest.mark.parametrize("height", [88.8, 99.6])
+def test_numbers_of_the_papers_figure_do_not_overlap(height):
     """Four groups of four bars in a panel of 5.5 by 3.6 inches, as in the paper's figure 2, with equal heights."""
     figure, (panel,) = new_figure(5.5, 3.6, 1)
     groups, bars = ["id", "log", "sqrt", "chol"], ["eye", "is", "l2", "re"]
-    plot_groups(panel, groups, bars, {(group, bar): (88.8, 0.4) for group in groups for bar in bars}, "Textures")
+    plot_groups(panel, groups, bars, {(group, bar): (height, 0.4) for group in groups for bar in bars}, "Textures")
     figure.draw_without_rendering()
     boxes = sorted((text.get_window_extent() for text in panel.texts), key=lambda box: box.x0)
     assert len(boxes) == 16 and all(text.get_fontsize() >= 7 for text in panel.texts)

@@ -42,15 +42,21 @@ def test_convergence_report_has_one_row_per_setting_and_three_pictures():
         f"{summary.epochs:g}", f"{summary.seconds:.4f}", f"{summary.certified_epochs:g}", "0"
     ]  # fmt: skip
     assert text.rows[0][7] == f"{table.objective_gap_after(4, 1e-1, 'cyclic', 1):.1e}"
-    assert "over 2 problems with K = 50 and slack `is`" in report.parts[0] and "section 5.1" in report.title
+    assert "BD(W_t, xi-bar_t) - P*" in report.parts[0] and "section 5.1" in report.title
+    assert "over 2 problems with K = 50 and slack `is`" in report.parts[1]
     perm, rand = (table.wins(order)[0] for order in ("perm", "rand"))
-    assert f"by the objective gap: `perm` in {perm} of 2, `rand` in {rand} of 2." in report.parts[2]
+    assert f"by the objective gap: `perm` in {perm} of 2, `rand` in {rand} of 2." in report.parts[3]
     assert [picture.filename for picture in pictures(report)] == [
         f"convergence-{x}.png" for x in ("epoch", "projections", "seconds")
     ]
     labels = [picture.draw().axes[0].get_xlabel() for picture in pictures(report)]
     assert labels == ["epochs", "projections onto a half-space", "seconds of projections"]
     assert report.records is table.points
+
+
+def test_convergence_report_without_the_cyclic_order_has_no_comparison():
+    report = convergence_report(convergence(sizes=[3], lambdas=[1e-1], orders=["perm"], seeds=1))
+    assert [type(part).__name__ for part in report.parts] == ["str", "str", "TextTable"] + ["Picture"] * 3
 
 
 @pytest.fixture

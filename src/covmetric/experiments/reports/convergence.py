@@ -32,6 +32,7 @@ def convergence_report(table: ConvergenceTable) -> Report:
         name="convergence",
         title="Convergence of the selection orders (section 5.1 of the paper)",
         parts=[
+            _definitions(),
             _explanation(table),
             _text_table(table),
             *_comparisons(table),
@@ -42,19 +43,24 @@ def convergence_report(table: ConvergenceTable) -> Report:
     )
 
 
-def _explanation(table: ConvergenceTable) -> str:
-    seeds = len({point.seed for point in table.points})
+def _definitions() -> str:
     return (
         "Figure 1 of the paper shows the objective gap BD(W_t, xi-bar_t) - P* of Dykstra's iterates: W_t is the metric "
         "of the current multipliers, xi-bar_t are the paper's feasible slacks (its section 4.1), and P* comes from "
         f"Newton's method at a gap of {OPTIMUM_TOL:g}. The certified gap is our upper bound on the error of the best "
-        "point so far, which uses the best slacks for its metric; a user does not know P*, but does know this bound. "
+        "point so far, which uses the best slacks for its metric. Users do not know P*, but they do know this bound."
+    )
+
+
+def _explanation(table: ConvergenceTable) -> str:
+    seeds = len({point.seed for point in table.points})
+    return (
         f"The table has medians over {seeds} problems with K = {table.K} and slack `{table.slack}`: epochs and seconds "
         f"until the objective gap is within {table.tol:g}, and epochs until the certified gap is. Both gaps are "
-        "relative to max(1, P*). A run ends when both are within the tolerance; "
-        '"unsolved" counts the runs that do not get there. An epoch consists of K projections onto a half-space. '
-        "Seconds are those of the projections, after their compilation and without certificates. The last columns are "
-        "relative objective gaps after a number of epochs (empty if all runs ended earlier)."
+        "relative to max(1, P*). A run ends when both are within the tolerance, and it is unsolved if it does not get "
+        "there. An epoch consists of K projections onto a half-space. Seconds are those of the projections, after "
+        "their compilation and without certificates. The last columns are relative objective gaps after a number of "
+        "epochs (empty if all runs ended earlier)."
     )
 
 
