@@ -13,7 +13,7 @@ from sklearn.decomposition import PCA
 
 from covmetric import CovMetric
 from covmetric.datasets import make_spd_classes
-from covmetric.experiments.convergence import Point
+from covmetric.experiments.convergence_table import Point
 from covmetric.plotting import plot_accuracies, plot_convergence, plot_embedding, plot_excess, plot_groups, save_figure
 from covmetric.plotting.figures import new_figure
 

@@ -22,7 +22,7 @@ KEPT_CYCLES = 30
 
 
 class RankOneRun(NamedTuple):
-    """The settings of one run of LEML on one problem."""
+    """The settings of one run of LEML on one problem, which are the first fields of `RankOnePoint`."""
 
     n: int
     K: int

@@ -28,7 +28,7 @@ def plot_convergence(points: Sequence[Any], x: str = "epoch") -> Any:
     Parameters
     ----------
     points : sequence of Point
-        The points of a `covmetric.experiments.convergence.ConvergenceTable`.
+        The points of a `covmetric.experiments.convergence_table.ConvergenceTable`.
     x : {'epoch', 'projections', 'seconds'}, default='epoch'
         The horizontal axis.
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from covmetric.experiments.convergence import OPTIMUM_TOL, ConvergenceTable
+from covmetric.experiments.convergence import OPTIMUM_TOL
+from covmetric.experiments.convergence_table import ConvergenceTable
 from covmetric.experiments.reports.report import Picture, Report, TextTable
 from covmetric.plotting import plot_convergence
 
