@@ -19,7 +19,7 @@ from covmetric.solvers import History
 class LEML(PairPeer):
     """Log-Euclidean Metric Learning: Phi = log, LogDet loss, and ITML's projections as if each pair had rank one.
 
-    This class is a reconstruction. We had neither the text of the source [1]_ nor its code. The paper on which this
+    This class is a reconstruction, because we did not have the text of the source [1]_. The paper on which this
     library is based says that the method is based on the Log-Euclidean metric, that its loss is a special case of the
     paper's problem, and that it uses the cyclic Dykstra algorithm, but that its authors "misused the Woodbury matrix
     inversion formula when deriving the projection onto a single half-space". The paper does not say how. The original

@@ -115,6 +115,7 @@ def test_rank_one_report_draws_one_line_per_run():
     assert len(table.rows) == 6 and table.rows[0] == ["0.1", "0", "5.0000", "0.3500", "0.2000"]
     assert "after 3 cycles" in table.head[3]
     assert "is a reconstruction" in report.parts[0] and "6 problems with n = 6 and K = 15" in report.parts[1]
+    assert "any run and cycle is 0.2." in report.parts[1]
     panels = pictures(report)[0].draw().axes
     assert [len(axes.lines) for axes in panels] == [3 + 1, 3 + 1]
     assert [axes.get_title() for axes in panels] == ["lambda = 0.1", "lambda = 0.01"]
