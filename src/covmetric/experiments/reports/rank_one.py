@@ -44,8 +44,8 @@ def rank_one_report(points: Sequence[RankOnePoint]) -> Report:
         "had rank one, which is one way to misuse the formula; the original may differ."
     )
     finding = (
-        f"The pictures show P(W) - P* for {len(summary)} problems with n = {points[0].n} and K = {points[0].K}, with P* "
-        f"certified to a relative gap of {OPTIMUM_TOL:g}. The smallest value of any run and cycle is "
+        f"The pictures show P(W) - P* for {len(summary)} problems with n = {points[0].n} and K = {points[0].K}, with "
+        f"P* certified to a relative gap of {OPTIMUM_TOL:g}. The smallest value of any run and cycle is "
         f"{min(row.best_excess for row in summary):.2g}. If A does have rank one, the iteration reaches the optimum "
         "(tests/peers/test_leml.py)."
     )
