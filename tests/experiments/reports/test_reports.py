@@ -37,14 +37,26 @@ def test_convergence_report_has_one_row_per_setting_and_three_pictures():
         ["4", lam, o] for lam in ("1e-01", "1e-02") for o in ("cyclic", "perm", "rand")
     ]
     assert all(len(row) == len(text.head) for row in text.rows)
-    assert text.rows[0][7] == f"{table.gap_after(4, 1e-1, 'cyclic', 1):.1e}"
-    assert "over 2 problems with K = 50 and slack `is`" in report.parts[0]
+    summary = table.summary()[0]
+    assert text.rows[0][3:7] == [
+        f"{summary.epochs:g}", f"{summary.seconds:.4f}", f"{summary.certified_epochs:g}", "0"
+    ]  # fmt: skip
+    assert text.rows[0][7] == f"{table.objective_gap_after(4, 1e-1, 'cyclic', 1):.1e}"
+    assert "BD(W_t, xi-bar_t) - P*" in report.parts[0] and "section 5.1" in report.title
+    assert "over 2 problems with K = 50 and slack `is`" in report.parts[1]
+    perm, rand = (table.wins(order)[0] for order in ("perm", "rand"))
+    assert f"by the objective gap: `perm` in {perm} of 2, `rand` in {rand} of 2." in report.parts[3]
     assert [picture.filename for picture in pictures(report)] == [
         f"convergence-{x}.png" for x in ("epoch", "projections", "seconds")
     ]
     labels = [picture.draw().axes[0].get_xlabel() for picture in pictures(report)]
-    assert labels == ["epochs", "projections onto a half-space", "seconds"]
+    assert labels == ["epochs", "projections onto a half-space", "seconds of projections"]
     assert report.records is table.points
+
+
+def test_convergence_report_without_the_cyclic_order_has_no_comparison():
+    report = convergence_report(convergence(sizes=[3], lambdas=[1e-1], orders=["perm"], seeds=1))
+    assert [type(part).__name__ for part in report.parts] == ["str", "str", "TextTable"] + ["Picture"] * 3
 
 
 @pytest.fixture
@@ -93,15 +105,17 @@ def test_image_set_report_names_the_chosen_lambda():
 
 def test_rank_one_report_draws_one_line_per_run():
     points = [
-        RankOnePoint(lam, seed, cycle, 0.0, 1.0 / (1 + cycle) + 0.1, 5.0)
+        RankOnePoint(6, 15, lam, seed, 3, cycle, 0.0, 1.0 / (1 + cycle) + 0.1, 0.2, 5.0)
         for lam in (1e-1, 1e-2)
         for seed in (0, 1, 2)
         for cycle in range(4)
     ]
     report = rank_one_report(points)
     (table,) = tables(report)
-    assert len(table.rows) == 6 and table.rows[0] == ["0.1", "0", "5.0000", "0.3500", "0.3500"]
+    assert len(table.rows) == 6 and table.rows[0] == ["0.1", "0", "5.0000", "0.3500", "0.2000"]
     assert "after 3 cycles" in table.head[3]
+    assert "is a reconstruction" in report.parts[0] and "6 problems with n = 6 and K = 15" in report.parts[1]
+    assert "any run and cycle is 0.2." in report.parts[1]
     panels = pictures(report)[0].draw().axes
     assert [len(axes.lines) for axes in panels] == [3 + 1, 3 + 1]
     assert [axes.get_title() for axes in panels] == ["lambda = 0.1", "lambda = 0.01"]
