@@ -126,6 +126,11 @@ class GestureTable:
         return sorted({row.seed for row in self.rows if row.seed is not None})
 
     @property
+    def learned_methods(self) -> list[str]:
+        """The names of the methods that learn a metric; the first one has the default settings."""
+        return [method for method, kind in self.methods.items() if kind == LEARNED]
+
+    @property
     def methods(self) -> dict[str, str]:
         """The kind of each method, by name."""
         return {row.method: row.kind for row in self.rows}
@@ -144,12 +149,9 @@ class GestureTable:
             The accuracies. All rows are equal if the method has no seed.
         """
         values = {(row.seed, row.person): row.accuracy for row in self.rows if row.method == method}
-        return np.array(
-            [
-                [values[seed if (seed, person) in values else None, person] for person in self.people]
-                for seed in self.seeds or [None]
-            ]
-        )
+        has_seed = any(seed is not None for seed, _ in values)
+        seeds = self.seeds if has_seed else [None] * max(1, len(self.seeds))
+        return np.array([[values[seed, person] for person in self.people] for seed in seeds])
 
     def summary(self) -> list[GestureSummary]:
         """Average over people and seeds.
@@ -162,7 +164,9 @@ class GestureTable:
         summaries = []
         for method, kind in self.methods.items():
             rows = [row for row in self.rows if row.method == method]
-            accuracies = self.accuracies(method)
+            seeds = {row.seed for row in rows} - {None}
+            # One row without a seed: the mean of equal numbers would round.
+            accuracies = self.accuracies(method)[: len(seeds) or 1]
             by_seed = accuracies.mean(axis=1)
             summaries.append(
                 GestureSummary(
@@ -172,7 +176,7 @@ class GestureTable:
                     accuracy=float(by_seed.mean()),
                     lowest=float(by_seed.min()),
                     highest=float(by_seed.max()),
-                    seeds=len({row.seed for row in rows} - {None}),
+                    seeds=len(seeds),
                     fit_seconds=float(np.mean([row.fit_seconds for row in rows])),
                     predict_seconds=float(np.mean([row.predict_seconds for row in rows])),
                 )
@@ -224,16 +228,18 @@ class GestureTable:
         str
             A method counts as beaten if the difference is above two standard errors.
         """
-        best = [(self.best(kind).method, of) for kind, of in ((FIXED, "fixed metrics"), (PYRIEMANN, "pyRiemann"))]
-        parts = [f"{_signed(self.difference(method, other))} {other}, the best of the {of}" for other, of in best]
+        comparisons = [
+            f"{_signed(self.difference(method, best.method))} the best {noun} ({best.method})"
+            for noun, best in (("fixed metric", self.best(FIXED)), ("classifier of pyRiemann", self.best(PYRIEMANN)))
+        ]
         others = [other for other, kind in self.methods.items() if kind != LEARNED]
         unbeaten = [other for other in others if not _is_above(self.difference(method, other))]
-        against = (
-            f"It does not win (by more than two standard errors) against {', '.join(unbeaten)}."
-            if unbeaten
-            else "It wins against all other methods by more than two standard errors."
-        )
-        return f"{method} is {' and '.join(parts)}. {against}"
+        margin = " by more than two standard errors" if len(self.seeds) > 1 else ""
+        if unbeaten:
+            wins = f"It does not win against {', '.join(unbeaten)}: it is not above them{margin}."
+        else:
+            wins = f"It is above all of them{margin}."
+        return f"{method} is {' and '.join(comparisons)}. {wins}"
 
     def typical(self, method: str) -> LearnedRun:
         """Return the person and seed whose accuracy is nearest to the mean accuracy of a learned metric.

@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from joblib import Parallel, delayed
+from pyriemann.classification import MDM, FgMDM
 from sklearn.base import clone
+from sklearn.utils import Bunch
 from tqdm import tqdm
 
 from covmetric._utils.threads import limited_threads
@@ -23,20 +25,20 @@ from covmetric.experiments.methods import PHIS, Training, available_methods
 from covmetric.learning.scoring import threads_for
 from covmetric.learning.splits import make_splits
 
-#: The fixed metrics, by the names that `compare` has for them.
-FIXED_METHODS = {**{phi: f"{phi}-3nn" for phi in PHIS}, "riemann": "distance:riemann"}
-#: pyRiemann's classifiers, which are tuned as in `compare`.
-PYRIEMANN_METHODS = {
-    "MDM": "mdm",
-    "FgMDM": "fgmdm",
-    "tangent space + LR": "tangent-logreg",
-    "tangent space + SVM": "tangent-svm",
+#: The methods without a seed: their kind, and their name in `compare` or their class.
+DETERMINISTIC: dict[str, tuple[str, Any]] = {
+    **{phi: (FIXED, f"{phi}-3nn") for phi in PHIS},
+    "riemann": (FIXED, "distance:riemann"),
+    "MDM": (PYRIEMANN, MDM),
+    "FgMDM": (PYRIEMANN, FgMDM),
 }
-#: The pairs among which `CovMetricCV` selects.
-LEARNED_METHODS: dict[str, Any] = {
-    "CovMetricCV": "neighbors",
-    "CovMetricCV, two kinds of pairs": ["neighbors", "random"],
-}
+#: The classifiers of pyRiemann that are tuned as in `compare`, by their names there.
+TUNED = {"tangent space + LR": "tangent-logreg", "tangent space + SVM": "tangent-svm"}
+#: The selections of pairs from which `CovMetricCV` chooses.
+SEARCHED: dict[str, Any] = {"CovMetricCV": "neighbors", "CovMetricCV, also random pairs": ["neighbors", "random"]}
+
+#: The training indices and the test indices of a fold.
+Fold = tuple[IntArray, IntArray]
 
 
 @dataclass(frozen=True)
@@ -53,9 +55,9 @@ class Sessions:
         Their classes, 0..n_classes-1.
     groups : array of shape (l,)
         Their rounds.
-    test_X : array of shape (l_test, n, n)
+    X_test : array of shape (l_test, n, n)
         The matrices of the second session.
-    test_codes : array of int of shape (l_test,)
+    codes_test : array of int of shape (l_test,)
         Their classes.
     """
 
@@ -63,10 +65,10 @@ class Sessions:
     X: FloatArray
     codes: IntArray
     groups: npt.NDArray[Any]
-    test_X: FloatArray
-    test_codes: IntArray
+    X_test: FloatArray
+    codes_test: IntArray
 
-    def folds(self, seed: int) -> list[tuple[IntArray, IntArray]]:
+    def folds(self, seed: int) -> list[Fold]:
         """Return the folds of the first session that ``CovMetricCV(random_state=seed)`` draws.
 
         Parameters
@@ -94,7 +96,7 @@ def gestures(
     """Fit each method on the first session of each person and test it on the second.
 
     Methods that have settings tune them by cross-validation on the first session. The seed draws the folds, which are
-    the same for all methods, and the pairs of the learned metrics. Fixed metrics have no seed and run once.
+    the same for all methods, and the pairs of the learned metrics. Methods that use neither run once.
 
     Parameters
     ----------
@@ -113,52 +115,50 @@ def gestures(
         The rows in the order fixed metrics, pyRiemann's classifiers, learned metrics.
     """
     data = load_emg(window)
-    # Classes as numbers: pyRiemann 0.12's nearest neighbours truncate class names to the length of the first one.
-    codes = np.searchsorted(data.target_names, data.y)
-    people, test = [], {}
-    for person in np.unique(data.person).tolist():
-        first, second = ((data.person == person) & (data.session == session) for session in (1, 2))
-        people.append(
-            Sessions(person, data.X[first], codes[first], data.groups[first], data.X[second], codes[second])
-        )
-        test[person] = data.X[second], data.y[second]
+    people = [_sessions_of(person, data) for person in np.unique(data.person).tolist()]
     # The longest tasks come first, so that no process is idle at the end.
     tasks = [
-        *(delayed(_run_tuned)(method, one, seeds) for method in reversed(PYRIEMANN_METHODS) for one in people),
-        *(delayed(_run_learned)(method, one, seed) for method in LEARNED_METHODS for one in people for seed in seeds),
-        *(delayed(_run_fixed)(method, one) for method in FIXED_METHODS for one in people),
+        *(delayed(_run_tuned)(method, one, seeds) for method in TUNED for one in people),
+        *(delayed(_run_learned)(method, one, seed) for method in SEARCHED for one in people for seed in seeds),
+        *(delayed(_run_once)(method, one) for method in DETERMINISTIC for one in people),
     ]
     rows: list[Row] = []
     learned: list[LearnedRun] = []
-    for results in tqdm(
-        Parallel(n_jobs, return_as="generator_unordered")(tasks), "gestures", len(tasks), disable=not progress
-    ):
+    results_by_task = Parallel(n_jobs, return_as="generator_unordered")(tasks)
+    for results in tqdm(results_by_task, "gestures", len(tasks), disable=not progress):
         for row, classifier in results:
             rows.append(row)
             if classifier is not None:
                 learned.append(LearnedRun(row, classifier))
-    order = [*FIXED_METHODS, *PYRIEMANN_METHODS, *LEARNED_METHODS]
+    order = [*DETERMINISTIC, *TUNED, *SEARCHED]
 
     def place(row: Row) -> tuple[int, str, int]:
         return order.index(row.method), row.person, row.seed or 0
 
     rows.sort(key=place)
     learned.sort(key=lambda run: place(run.row))
+    test = {one.person: (one.X_test, data.target_names[one.codes_test]) for one in people}
     return GestureTable(rows, learned, test, len(data.X), data.X.shape[1])
 
 
-def _run_fixed(method: str, sessions: Sessions) -> list[_Result]:
+def _sessions_of(person: str, data: Bunch) -> Sessions:
+    codes = np.searchsorted(data.target_names, data.y)
+    first, second = ((data.person == person) & (data.session == session) for session in (1, 2))
+    return Sessions(person, data.X[first], codes[first], data.groups[first], data.X[second], codes[second])
+
+
+def _run_once(method: str, sessions: Sessions) -> list[_Result]:
     """Run a method without a seed."""
-    with limited_threads(threads_for(sessions.X)), TemporaryDirectory() as folder:
-        training = Training(0.0, 0, lambda: sessions.folds(0), folder)
-        classifier = available_methods()[FIXED_METHODS[method]].make(training)
-        return [(Row(FIXED, method, sessions.person, None, *_evaluate(classifier, sessions)), None)]
+    kind, source = DETERMINISTIC[method]
+    with limited_threads(threads_for(sessions.X)):
+        classifier = available_methods()[source].make(_training([])) if isinstance(source, str) else source()
+        return [(Row(kind, method, sessions.person, None, *_evaluate(classifier, sessions)), None)]
 
 
 def _run_learned(method: str, sessions: Sessions, seed: int) -> list[_Result]:
     """Learn a metric with one seed."""
     with limited_threads(threads_for(sessions.X)):
-        classifier = CovMetricClassifier(CovMetricCV(pairs=LEARNED_METHODS[method], random_state=seed))
+        classifier = CovMetricClassifier(CovMetricCV(pairs=SEARCHED[method], random_state=seed))
         measured = _evaluate(classifier, sessions, groups=sessions.groups)
     return [(Row(LEARNED, method, sessions.person, seed, *measured), classifier)]
 
@@ -172,8 +172,8 @@ def _run_tuned(method: str, sessions: Sessions, seeds: Sequence[int]) -> list[_R
     folds = {seed: sessions.folds(seed) for seed in seeds}
     distinct = {test.tobytes(): (train, test) for drawn in folds.values() for train, test in drawn}
     with limited_threads(threads_for(sessions.X)), TemporaryDirectory() as folder:
-        training = Training(0.0, 0, lambda: list(distinct.values()), folder)
-        search = available_methods()[PYRIEMANN_METHODS[method]].make(training).set_params(refit=False)
+        training = _training(list(distinct.values()), folder)
+        search = available_methods()[TUNED[method]].make(training).set_params(refit=False)
         started = time.perf_counter()
         search.fit(sessions.X, sessions.codes)
         fold_seconds = (time.perf_counter() - started) / len(distinct)
@@ -189,8 +189,15 @@ def _run_tuned(method: str, sessions: Sessions, seeds: Sequence[int]) -> list[_R
                 measured[best] = _evaluate(chosen, sessions)
             accuracy, fit_seconds, predict_seconds = measured[best]
             fit_seconds += len(drawn) * fold_seconds
-            results.append((Row(PYRIEMANN, method, sessions.person, seed, accuracy, fit_seconds, predict_seconds), None))
+            results.append(
+                (Row(PYRIEMANN, method, sessions.person, seed, accuracy, fit_seconds, predict_seconds), None)
+            )
         return results
+
+
+def _training(folds: list[Fold], folder: str = "") -> Training:
+    """Return the settings with which the methods of `compare` run: no regularisation, and the given folds."""
+    return Training(reg=0.0, seed=0, inner_folds=lambda: folds, folder=folder)
 
 
 def _evaluate(classifier: Any, sessions: Sessions, **fit_arguments: Any) -> tuple[float, float, float]:
@@ -198,5 +205,5 @@ def _evaluate(classifier: Any, sessions: Sessions, **fit_arguments: Any) -> tupl
     started = time.perf_counter()
     classifier.fit(sessions.X, sessions.codes, **fit_arguments)
     fitted = time.perf_counter()
-    accuracy = float(np.mean(classifier.predict(sessions.test_X) == sessions.test_codes))
+    accuracy = float(np.mean(classifier.predict(sessions.X_test) == sessions.codes_test))
     return accuracy, fitted - started, time.perf_counter() - fitted
