@@ -61,6 +61,12 @@ def test_learned_classifiers_belong_to_their_rows(table):
         assert run.classifier.learner.pairs == SEARCHED[run.row.method]
 
 
+def test_search_keeps_rounds_together(table, sessions):
+    learner = table.learned[0].classifier.learner_
+    expected = CovMetricCV(random_state=SEEDS[0]).fit(sessions.X, sessions.codes, groups=sessions.groups)
+    np.testing.assert_array_equal(learner.cv_results_["mean_test_score"], expected.cv_results_["mean_test_score"])
+
+
 def test_default_search_is_the_first_learned_method(table):
     learner = table.learned[0].classifier.learner
     assert learner.get_params() == {**CovMetricCV().get_params(), "random_state": SEEDS[0]}
