@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -41,13 +43,15 @@ def test_W_I_is_3_nearest_neighbours_of_the_embedding(problem):
     assert (outcome.lam, outcome.relative_gap) == (np.inf, 0.0) and outcome.seconds > 0.0
 
 
-def test_learned_W_is_that_of_the_chosen_lambda_on_the_training_part(problem):
+@pytest.mark.parametrize("learner", [LEARNER, replace(LEARNER, scale=None, slack="l2", bounds=(0.1, 2.0))])
+def test_learned_W_is_that_of_the_chosen_lambda_on_the_training_part(problem, learner):
     X, y, split = problem
-    outcome = evaluate(X, y, split, "chol", LEARNER, LAMBDAS, seed=2)
-    lam = choose_lambda(X, y, split, "chol", LEARNER, LAMBDAS, seed=2)
-    learner = CovMetric("chol", lam=lam, reg=REG, pairs=LEARNER.pairs, bounds=LEARNER.bounds, random_state=2)
-    learned = CovMetricClassifier(learner).fit(X[split.train], y[split.train])
-    assert outcome.lam == lam and 0.0 < outcome.relative_gap <= 1e-6
+    outcome = evaluate(X, y, split, "chol", learner, LAMBDAS, seed=2)
+    lam = choose_lambda(X, y, split, "chol", learner, LAMBDAS, seed=2)
+    settings = {name: getattr(learner, name) for name in ("pairs", "bounds", "scale", "slack")}
+    metric = CovMetric("chol", lam=lam, reg=REG, random_state=2, **settings)
+    learned = CovMetricClassifier(metric).fit(X[split.train], y[split.train])
+    assert outcome.lam == lam and outcome.relative_gap == learned.learner_.result_.certificate.relative_gap <= 1e-6
     assert outcome.accuracy == learned.score(X[split.test], y[split.test])
 
 

@@ -12,7 +12,7 @@ from covmetric.datasets import load_brodatz, load_eth80
 from covmetric.descriptors import ImageCovariances
 from covmetric.experiments import reading_definitions as definitions
 from covmetric.experiments import readings as module
-from covmetric.experiments.evaluation import Learner
+from covmetric.experiments.evaluation import Learner, Outcome
 from covmetric.experiments.reading_definitions import (
     FILTERS,
     READINGS,
@@ -92,6 +92,24 @@ def test_each_reading_changes_one_choice_of_ours():
     assert READINGS["raw distances"].learner == replace(VARIANTS[BALANCED], scale=None)
     assert READINGS["uniform pairs"].learner.pairs.balance is None
     assert all(isinstance(reading.learner, Learner) and reading.description for reading in READINGS.values())
+
+
+@pytest.mark.parametrize("name", READINGS)
+def test_each_reading_is_learned_with_its_matrices_and_learner(folder, monkeypatch, name):
+    given = []
+
+    def remember(X, y, split, phi, learner, lambdas, seed):
+        given.append((X, learner, split))
+        return Outcome(1.0, 0.5, 0.0, 1.0)
+
+    monkeypatch.setattr(module, "evaluate", remember)
+    readings(folder, names=[name], protocols=["eth80 by image"], seeds=1)
+    reading = READINGS[name]
+    data = load_filtered("eth80", reading.filters, folder)
+    expected = data.X if reading.adapt is None else reading.adapt(data.X, data.names, given[0][2].train)
+    assert [learner for _, learner, _ in given] == [None, reading.learner] * len(PHIS)
+    for X, _, _ in given:
+        np.testing.assert_array_equal(X, expected)
 
 
 def test_experiment_resumes_with_the_missing_rows(folder, tmp_path, monkeypatch):

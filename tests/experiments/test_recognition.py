@@ -9,7 +9,7 @@ import pytest
 
 from covmetric.constraints import QuantileBounds
 from covmetric.experiments import recognition as module
-from covmetric.experiments.evaluation import TOL
+from covmetric.experiments.evaluation import TOL, Outcome
 from covmetric.experiments.recognition import (
     BALANCED,
     LAMBDAS,
@@ -71,6 +71,19 @@ def test_loose_search_has_one_slack_and_the_others_have_all(objects):
     assert [(row.variant, row.W) for row in rows] == [
         ("", "eye"), (BALANCED, "l2"), (BALANCED, "is"), (LOOSE_SEARCH, "l2")
     ]  # fmt: skip
+
+
+def test_each_row_is_learned_with_its_variant_and_slack(objects, monkeypatch):
+    learners = []
+
+    def remember(X, y, split, phi, learner, lambdas, seed):
+        learners.append(learner)
+        return Outcome(1.0, 0.5, 0.0, 1.0)
+
+    monkeypatch.setattr(module, "evaluate", remember)
+    rows = recognition(["eth80 by image"], objects, 1, ["log"], ["l2", "re"], ["uniform pairs", "neighbour pairs"])
+    assert [row.W for row in rows] == ["eye", "l2", "re", "l2", "re"] and learners[0] is None
+    assert learners[1:] == [replace(VARIANTS[row.variant], slack=row.W) for row in rows[1:]]
 
 
 def test_experiment_resumes_with_the_missing_rows(objects, tmp_path, monkeypatch):
