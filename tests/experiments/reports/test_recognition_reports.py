@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from covmetric.experiments.image_sets import SetRow
+from covmetric.experiments.protocols import PROTOCOLS
 from covmetric.experiments.reading_definitions import READINGS
 from covmetric.experiments.readings import BRODATZ, ETH80, ReadingRow
 from covmetric.experiments.recognition import BALANCED, LOOSE_SEARCH, PHIS, SLACKS, RecognitionRow
 from covmetric.experiments.reports import Picture, TextTable, image_set_report, readings_report, recognition_report
+from covmetric.experiments.reports.recognition import PANEL_TITLES
 
 GRID = "100.0 1.0 0.1 0.01"
 
@@ -63,6 +65,11 @@ def test_recognition_report_has_a_table_and_a_panel_per_protocol():
     ]
     (picture,) = pictures(report)
     assert picture.filename == "textures.png"
+    assert [panel.get_title()[-5:] for panel in picture.draw().axes] == ["(3/1)", "(2/2)"]
+
+
+def test_every_protocol_has_a_panel_title():
+    assert PANEL_TITLES.keys() == PROTOCOLS.keys()
 
 
 def test_figure_has_the_labels_and_the_phi_of_the_paper():
@@ -71,7 +78,7 @@ def test_figure_has_the_labels_and_the_phi_of_the_paper():
     report = recognition_report("objects", "Objects", rows)
     figure = pictures(report)[0].draw()
     (panel,) = figure.axes
-    assert panel.get_title() == "eth80 by image"
+    assert panel.get_title() == "ETH-80, split by image"
     assert [label.get_text() for label in panel.get_xticklabels()] == list(PHIS)
     assert panel.get_legend_handles_labels()[1] == ["Eye", "ISBD", "L2BD", "REBD"]
     heights = [bar.get_height() for bar in panel.patches]

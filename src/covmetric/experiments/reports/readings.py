@@ -44,6 +44,18 @@ def readings_report(rows: Sequence[ReadingRow]) -> Report:
     -------
     Report
         The page with its tables.
+
+    Examples
+    --------
+    >>> rows = [
+    ...     ReadingRow("ours", "eth80 by image", seed, phi, W, "" if W == "eye" else "0.1 0.01", 0.01,
+    ...                0.8 + 0.1 * seed + (0.01 + 0.002 * seed) * (W != "eye"), 0.0, 1.0)
+    ...     for seed in (0, 1)
+    ...     for phi in ("id", "log", "sqrt", "chol")
+    ...     for W in ("eye", "is")
+    ... ]
+    >>> [(one.claim, one.verdict) for one in readings_report(rows).summary]
+    [('learning improves every Phi on ETH-80', 'holds'), ('log is best on ETH-80', 'not shown')]
     """
     summary, verdicts = summarize_readings(rows), judge_readings(rows)
     names = list(dict.fromkeys(row.reading for row in rows))
