@@ -170,13 +170,15 @@ def recognition(
     def compute(missing: Sequence[_Run]) -> Iterator[tuple[_Run, list[RecognitionRow]]]:
         if not missing:
             return
-        data = LOADERS[data_sets.pop()](folder, n_jobs=n_jobs)
+        (data_set,) = data_sets
+        data = LOADERS[data_set](folder, n_jobs=n_jobs)
+        region = region_size(data)
         # A task is one split and one Phi, so that resuming repeats little, and all processes have work.
         tasks: dict[tuple[str, int, str], list[_Run]] = {}
         for run in missing:
             tasks.setdefault((run.protocol, run.seed, run.phi), []).append(run)
         work = (
-            delayed(_compute)(data.X, data.y, PROTOCOLS[protocol][1](data, seed), task, region_size(data))
+            delayed(_compute)(data.X, data.y, PROTOCOLS[protocol][1](data, seed), task, region)
             for (protocol, seed, _), task in tasks.items()
         )
         done = Parallel(n_jobs, return_as="generator_unordered")(work)
