@@ -160,6 +160,7 @@ def test_readings_report_has_a_verdict_per_reading_and_claim():
     assert brodatz.rows[0][1] == "61.5 to 63.6 (+2.10 ± 0.10, better)" and brodatz.rows[0][-1] == "8, 0 of 8"
     assert "hold in 0 of 10 readings (none)" in text(report) and "ours: 3, raw distances: 3" in text(report)
     assert "{" not in text(report) and report.name == "readings"
+    assert "on at most 4,000 random examples of the training part" in text(report)  # ETH-80 has fewer
 
 
 def test_readings_report_names_a_reading_in_which_all_claims_hold():

@@ -87,7 +87,8 @@ def lambda_text(grid: str, n_tuning: int) -> str:
         A few sentences.
     """
     values = ", ".join(f"{lam:g}" for lam in grid_values(grid))
-    limit = f"{n_tuning:,} random examples" if n_tuning == TUNING_EXAMPLES else f"all (at most {n_tuning:,}) examples"
+    drawn = n_tuning == TUNING_EXAMPLES
+    limit = f"at most {n_tuning:,} random examples" if drawn else f"all (at most {n_tuning:,}) examples"
     return (
         f"Lambda is chosen from {values} by {FOLDS}-fold cross-validation of 3-NN on {limit} of the training part; the "
         f"largest lambda wins ties, and W = I is not a candidate. All problems, those of the search included, are "
