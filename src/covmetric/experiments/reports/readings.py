@@ -22,8 +22,9 @@ _INTRODUCTION = (
     "The paper leaves choices open that recognition depends on: lambda, the filters of the derivatives, the unit of "
     "the distances to which the bounds apply, and how the pairs are drawn. This page makes some of these choices in "
     "other ways, one reading of the paper each, and checks the paper's claims in all of them. The protocols are "
-    "{protocols}, with the data, the splits and the folds of the pages on [Brodatz](brodatz.md) and [ETH-80](eth80.md). W is "
-    "learned with the slack `{slack}`. A reading differs from the first one only in what the table says."
+    "{protocols}, with the data, the splits and the folds of the pages on [Brodatz](brodatz.md) and "
+    "[ETH-80](eth80.md). W is learned with the slack `{slack}`. A reading differs from the first one only in what the "
+    "table says."
 )
 _VERDICTS = (
     'A claim "holds" if all its differences are "better", it is "contradicted" if one of them is "worse", and it is '
