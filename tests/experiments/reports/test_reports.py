@@ -7,17 +7,13 @@ import pytest
 
 from covmetric.experiments.convergence import convergence
 from covmetric.experiments.fold_results import ComparisonTable, FoldResult, MethodRow
-from covmetric.experiments.image_sets import SetRow
 from covmetric.experiments.rank_one import RankOnePoint
-from covmetric.experiments.recognition import PHIS, SLACKS, RecognitionRow
 from covmetric.experiments.reports import (
     Picture,
     TextTable,
     comparison_figure,
     convergence_report,
-    image_set_report,
     rank_one_report,
-    recognition_report,
 )
 
 
@@ -57,50 +53,6 @@ def test_convergence_report_has_one_row_per_setting_and_three_pictures():
 def test_convergence_report_without_the_cyclic_order_has_no_comparison():
     report = convergence_report(convergence(sizes=[3], lambdas=[1e-1], orders=["perm"], seeds=1))
     assert [type(part).__name__ for part in report.parts] == ["str", "str", "TextTable"] + ["Picture"] * 3
-
-
-@pytest.fixture
-def recognition_rows():
-    return [
-        RecognitionRow(
-            protocol, variant, seed, phi, W, lam,
-            accuracy=0.5 + 0.1 * PHIS.index(phi) + 0.02 * seed + 0.01 * ["eye", *SLACKS].index(W),
-            relative_gap=0.0, seconds=1.0,
-        )
-        for protocol in ("p", "q")
-        for seed in (0, 1)
-        for phi in PHIS
-        for W, variant, lam in (("eye", "", np.inf), *((slack, "paper", 10.0**-seed) for slack in SLACKS))
-    ]  # fmt: skip
-
-
-def test_recognition_report_has_a_table_and_a_panel_per_protocol(recognition_rows):
-    report = recognition_report("textures", "Textures", recognition_rows)
-    assert [table.title for table in tables(report)] == ["p, paper", "q, paper"]
-    assert tables(report)[0].rows[1] == ["log", "61.0 ± 1.0", "62.0 ± 1.0", "63.0 ± 1.0", "64.0 ± 1.0", "1, 0.1"]
-    assert "over 2 splits" in report.parts[0]
-    (picture,) = pictures(report)
-    panels = picture.draw().axes
-    assert [axes.get_title() for axes in panels] == ["p", "q"]
-    assert [label.get_text() for label in panels[0].get_xticklabels()] == list(PHIS)
-    np.testing.assert_allclose(
-        [bar.get_height() for bar in panels[0].patches], [b + 10 * phi for b in (51, 52, 53, 54) for phi in range(4)]
-    )
-    assert picture.filename == "textures.png"
-
-
-def test_image_set_report_names_the_chosen_lambda():
-    rows = [
-        SetRow("log", repeat, lam, 0.8 + 0.1 * repeat, leave_one_out, 0.0, status, 1800.0)
-        for repeat in (0, 1)
-        for lam, leave_one_out, status in ((np.inf, 0.7, ""), (1e-2, 0.9, "SOLVED"), (1e-3, 0.8, "MAX_ITER"))
-    ]
-    report = image_set_report(rows)
-    (table,) = tables(report)
-    assert table.rows[1] == ["0.01", "85.00 ± 5.00", "90.0", "2", "1800"]
-    assert [row[3] for row in table.rows] == ["2", "2", "0"]
-    assert "Lambda = 0.01 has" in report.parts[2] and "over 2 repeats is 85.00 ± 5.00 percent" in report.parts[2]
-    assert "took 1.00 hours" in report.parts[2]
 
 
 def test_rank_one_report_draws_one_line_per_run():
