@@ -173,10 +173,43 @@ def test_a_dual_factor_that_is_twice_too_large_is_not_used(off, used, monkeypatc
         assert point.value == pytest.approx(exact_dual(problem, [0.75]), rel=0.0, abs=point.rounding)
 
 
-def test_multipliers_whose_sum_in_two_doubles_is_too_coarse_are_not_used():
+def test_multipliers_whose_sum_in_two_doubles_is_too_coarse_are_not_used(monkeypatch):
     """Beside 2^102, an identity is below the resolution of two doubles, so that I + S may be anything."""
     problem = MetricProblem.from_differences([[[2.0**51], [2.0**51]]], [1], 1.0, 2.0, "l2")
     R = np.array([[2.0**51, 2.0**51], [0.0, np.sqrt(2.0)]])
-    problem.sums.triangular_factor = lambda _: R
+    monkeypatch.setattr(problem.sums, "triangular_factor", lambda _: R)
     with np.errstate(all="ignore"):
         assert problem._dual.point(np.array([1.0]), SMALL) is None
+
+
+@pytest.mark.parametrize("pivot", [0.0, 1e-170, np.inf, np.nan])
+@pytest.mark.parametrize("index", [0, 1])
+@pytest.mark.parametrize("similar", [[1, 1], [1, -1]])
+def test_a_dual_factor_that_cannot_be_inverted_is_not_used(similar, index, pivot, monkeypatch):
+    """QR returns such a factor for numbers beyond the range of doubles."""
+    problem = MetricProblem.from_differences([[[0.75], [1.25]], [[0.5], [0.0]]], similar, 0.5, 2.0, "l2")
+    R = np.array([[1.0, 0.25], [0.0, 1.0]])
+    R[index, index] = pivot
+    monkeypatch.setattr(problem.sums, "triangular_factor", lambda _: R.copy())
+    with np.errstate(all="ignore"):
+        assert problem._dual.point(np.array([0.75, 0.25]), SMALL) is None
+
+
+@pytest.mark.parametrize("size", [1e100, 1e150, 1e154])
+@pytest.mark.parametrize("alpha", [1.0, 1e-10, 1e-155])
+@pytest.mark.parametrize("similar", [1, -1])
+def test_sums_near_overflow_have_no_dual_point(similar, alpha, size):
+    problem = MetricProblem.from_differences([[[size], [0.5 * size]]], [similar], 1e300, 1.0, "l2")
+    with np.errstate(all="ignore"):
+        assert problem._dual.point(np.array([alpha]), SMALL) is None
+    certificate = problem.certify(None, [alpha])
+    assert certificate.rounding >= 0.0
+    assert np.isfinite(certificate.dual)
+
+
+@pytest.mark.parametrize("pivot", [1e-170, 1e-320])
+def test_a_primal_factor_that_cannot_be_inverted_is_not_used(pivot):
+    problem = MetricProblem.from_differences([[[1.0], [0.0]]], [1], 0.25, 1.0, "l2")
+    L = np.diag([1.0, pivot])
+    with np.errstate(all="ignore"):
+        assert problem._primal._accurate(np.eye(2), L, np.diag(1.0 / L.diagonal())) is None
