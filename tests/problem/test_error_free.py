@@ -73,6 +73,29 @@ def test_products_are_accurate_to_twice_the_working_precision(rows):
             assert abs(error) <= 2.0**-98 * np.abs(A[:, i]).max() * np.abs(B[:, j]).max() * rows
 
 
+def test_long_columns_keep_a_hundred_bits_of_their_largest_product():
+    """Long columns are cut into short slices, of 20 bits, and one slice more makes up for it."""
+    rng = np.random.default_rng(0)
+    for a, b in rng.uniform(0.5, 1.0, (50, 2)):
+        A, B = np.zeros((error_free._ROWS, 1)), np.zeros((error_free._ROWS, 1))
+        A[7], B[7] = a, b
+        total = DoubleSum(np.array([[-a * b]]))
+        total.add_product(A, B)
+        exact = Fraction(a) * Fraction(b) - Fraction(a * b)
+        assert abs(Fraction(total.high.item()) + Fraction(total.low.item()) - exact) <= 2.0**-100
+
+
+def test_slices_have_at_least_20_bits(monkeypatch):
+    lengths = []
+    sliced = error_free._sliced
+    monkeypatch.setattr(error_free, "_sliced", lambda A: lengths.append(len(A)) or sliced(A))
+    A = np.ones((3 * error_free._ROWS + 1, 1))
+    total = DoubleSum(np.zeros((1, 1)))
+    total.add_product(A, A)
+    assert total.value().item() == len(A)
+    assert max(lengths) < 2**13, "columns of 2^13 - 1 entries leave (53 - 13) / 2 bits"
+
+
 def test_products_of_many_rows_are_summed_in_blocks(monkeypatch):
     rng = np.random.default_rng(0)
     A, B = rng.standard_normal((50, 2)), rng.standard_normal((50, 2))

@@ -5,6 +5,7 @@ The literal bounds below share no code with the library; a term that is dropped 
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 from contextlib import suppress
 from decimal import Decimal, localcontext
@@ -193,6 +194,19 @@ def test_certificate_adds_the_two_bounds_and_the_subtraction(slack):
         parts = problem._primal.point(W, COARSE).rounding + problem._dual.repaired(alpha, COARSE).rounding
     assert got.rounding == parts + U * abs(got.gap)
     assert got.distance_factor[1] > got.distance_factor[0]
+
+
+def test_a_negative_gap_does_not_reduce_the_rounding(monkeypatch):
+    problem = MetricProblem.from_differences(np.eye(3)[:, :, None] * 2.0, [1, -1, 1], 1.0, 3.0, "l2")
+    W, alpha = np.diag([0.4, 0.3, 0.2]), np.array([0.2, 0.1, 0.3])
+    with np.errstate(all="ignore"):
+        primal, dual = problem._primal.point(W, COARSE), problem._dual.repaired(alpha, COARSE)
+    lower = dataclasses.replace(primal, value=dual.value - 1e3)
+    monkeypatch.setattr(problem._primal, "point", lambda *_: lower)
+    got = problem.certify(W, alpha, COARSE)
+    assert got.gap == pytest.approx(-1e3)
+    assert got.rounding == primal.rounding + dual.rounding + U * abs(got.gap)
+    assert not got.solved
 
 
 @pytest.mark.parametrize("slack", SLACKS)

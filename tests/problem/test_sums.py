@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -234,3 +235,17 @@ def test_blocks_of_triangles_add_up_to_the_whole_sum(monkeypatch):
     sums, _, A = sums_and_matrices(K=10)
     weights = np.random.default_rng(0).random(10)
     np.testing.assert_allclose(sums.gram(weights), np.einsum("k,kij->ij", weights, A), rtol=1e-13, atol=1e-14)
+
+
+def test_exact_rows_have_no_rounding_error():
+    """The examples are so far apart that no difference is a double."""
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((3, 2, 2)) * np.array([1.0, 1e5, 1e-5])[:, None, None]
+    pairs = np.array([[0, 1], [1, 2], [0, 2], [2, 1]])
+    weights = np.array([1.0, -2.0, 0.0, 3.0])
+    ((repeated, high, low),) = PairSums(rows, pairs).exact_rows(weights)
+    np.testing.assert_array_equal(repeated, [1.0, 1.0, -2.0, -2.0, 3.0, 3.0])
+    assert low.any()
+    for (i, j), h, r in zip(pairs[[0, 1, 3]], high.reshape(-1, 4), low.reshape(-1, 4), strict=True):
+        for a, b, x, y in zip(rows[i].ravel(), rows[j].ravel(), h, r, strict=True):
+            assert Fraction(x) + Fraction(y) == Fraction(a) - Fraction(b)
