@@ -183,12 +183,13 @@ def test_multipliers_whose_sum_in_two_doubles_is_too_coarse_are_not_used(monkeyp
 
 
 @pytest.mark.parametrize("pivot", [0.0, 1e-170, np.inf, np.nan])
-@pytest.mark.parametrize("index", [0, 1])
+@pytest.mark.parametrize("index", [0, 1, 2])
 @pytest.mark.parametrize("similar", [[1, 1], [1, -1]])
 def test_a_dual_factor_that_cannot_be_inverted_is_not_used(similar, index, pivot, monkeypatch):
-    """QR returns such a factor for numbers beyond the range of doubles."""
-    problem = MetricProblem.from_differences([[[0.75], [1.25]], [[0.5], [0.0]]], similar, 0.5, 2.0, "l2")
-    R = np.array([[1.0, 0.25], [0.0, 1.0]])
+    """QR returns such a factor for numbers beyond the range of doubles; eigenvalues of NaN may be zeros, or raise."""
+    F = [[[0.75], [1.25], [0.5]], [[0.5], [0.0], [0.25]]]
+    problem = MetricProblem.from_differences(F, similar, 0.5, 2.0, "l2")
+    R = np.array([[1.0, 0.25, 0.5], [0.0, 1.0, 0.25], [0.0, 0.0, 1.0]])
     R[index, index] = pivot
     monkeypatch.setattr(problem.sums, "triangular_factor", lambda _: R.copy())
     with np.errstate(all="ignore"):

@@ -77,7 +77,7 @@ def test_long_columns_keep_a_hundred_bits_of_their_largest_product():
     """Long columns are cut into short slices, of 20 bits, and one slice more makes up for it."""
     rng = np.random.default_rng(0)
     for a, b in rng.uniform(0.5, 1.0, (50, 2)):
-        A, B = np.zeros((error_free._ROWS, 1)), np.zeros((error_free._ROWS, 1))
+        A, B = np.zeros((2**12, 1)), np.zeros((2**12, 1))
         A[7], B[7] = a, b
         total = DoubleSum(np.array([[-a * b]]))
         total.add_product(A, B)
@@ -89,7 +89,7 @@ def test_slices_have_at_least_20_bits(monkeypatch):
     lengths = []
     sliced = error_free._sliced
     monkeypatch.setattr(error_free, "_sliced", lambda A: lengths.append(len(A)) or sliced(A))
-    A = np.ones((3 * error_free._ROWS + 1, 1))
+    A = np.ones((2**14, 1))
     total = DoubleSum(np.zeros((1, 1)))
     total.add_product(A, A)
     assert total.value().item() == len(A)

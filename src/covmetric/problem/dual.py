@@ -176,7 +176,7 @@ class Dual:
         loss, loss_size = float(losses.sum()), float(np.abs(losses).sum())
         H = plus - minus
         H.flat[:: n + 1] += 1.0
-        if not (np.isfinite(loss_size) and np.isfinite(H).all()):
+        if not np.isfinite(loss_size):
             return None
         # h(t) moves by xi(t) for an error of t, which is rounded four times.
         moved = float((self._weights * np.abs(t) * self._slack.xi(t)).sum())
@@ -251,7 +251,9 @@ class Dual:
         return slope < 0.0 and slope * slope > 2.0 * curvature * max(point.rounding, _UNIT * abs(point.value))
 
     def _best_scale(self, S: FloatArray, t: FloatArray) -> float:
-        """Return the theta in [0, 1] that maximises g(theta alpha)."""
+        """Return the theta in [0, 1] that maximises g(theta alpha), or 0 if the sum overflows."""
+        if not (np.isfinite(S).all() and np.isfinite(t).all()):
+            return 0.0
         eigenvalues = np.linalg.eigvalsh(S)
         limit = -1.0 / eigenvalues[0] if eigenvalues[0] < -1.0 else 1.0
 
