@@ -41,6 +41,7 @@ def test_bound_adds_the_rounding_error():
         (1.0, -0.25, 0.25, True, True),  # a negative gap that its rounding error explains
         (1.0, -0.25, 0.125, False, False),  # and one that it does not, although both are within the tolerance
         (1.0, 0.0, -0.125, False, False),  # a rounding error is never negative
+        (1.0, 0.25, -0.125, False, False),  # not even beside a larger gap
         (-8.0, 4.0, 0.0, True, True),  # the tolerance is relative to |primal| above 1
         (-8.0, 4.5, 0.0, True, False),
         (-8.0, 0.0, 4.0, True, True),
