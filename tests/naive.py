@@ -162,19 +162,39 @@ def max_violation(problem, W, alpha):
     return max(violations)
 
 
+def paper_slacks(problem, alpha):
+    """Return the paper's xi_t and xi-bar_t at W(alpha), one pair at a time."""
+    A, y, b, c, slack = data(problem)
+    W = metric(problem, alpha)
+    slacks, feasible = [], []
+    for k in range(len(A)):
+        slacks.append(float(xi(slack)(y[k] * alpha[k] * b[k] / c[k])))
+        distance = np.sum(A[k] * W)
+        violated = y[k] * distance > y[k] * b[k] * slacks[k]
+        feasible.append(distance / b[k] if violated else slacks[k])
+    return slacks, feasible
+
+
+def paper_objective(problem, alpha):
+    """Return the paper's BD((W_t, xi-bar_t), (I, 1)) at W(alpha), from the seeds of the divergences."""
+    W, n = metric(problem, alpha), problem.n
+    phi, phi_gradient_at_1 = seed(problem.slack)
+    total = -np.linalg.slogdet(W)[1] + np.trace(W - np.eye(n))
+    for weight, bar in zip(problem.weights, paper_slacks(problem, alpha)[1], strict=True):
+        total += weight * (phi(bar) - phi(1.0) - phi_gradient_at_1 * (bar - 1.0))
+    return total
+
+
 def paper_bound(problem, alpha):
     """Return the right-hand side of the paper's stopping criterion, at W(alpha) and xi(alpha)."""
     A, y, b, c, slack = data(problem)
     W = metric(problem, alpha)
     phi, phi_gradient_at_1 = seed(slack)
     total = 0.0
-    for k in range(len(A)):
-        slack_k = xi(slack)(y[k] * alpha[k] * b[k] / c[k])
+    for k, (slack_k, bar) in enumerate(zip(*paper_slacks(problem, alpha), strict=True)):
         distance = np.sum(A[k] * W)
-        if y[k] * distance > y[k] * b[k] * slack_k:
-            bar = distance / b[k]
-            rise = phi(bar) - phi(slack_k)
-            total += c[k] * (rise - phi_gradient_at_1 * (bar - slack_k))
+        if bar != slack_k:
+            total += c[k] * (phi(bar) - phi(slack_k) - phi_gradient_at_1 * (bar - slack_k))
         total -= alpha[k] * y[k] * (distance - b[k] * slack_k)
     return total
 
@@ -298,7 +318,7 @@ def region_covariance(image, names, box):
 
 
 def leml(problem, cycles):
-    """Run Huang et al.'s iteration on dense A_k: ITML's code with tr(Q A) instead of v^T Q v, and Q A Q."""
+    """Run the reconstruction of LEML on dense A_k: ITML's code with tr(Q A) instead of v^T Q v, and Q A Q."""
     A, y, b, c, _ = data(problem)
     Q, multipliers, bhat = np.eye(problem.n), np.zeros(len(A)), b.copy()
     for _ in range(cycles):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from covmetric.estimators import PAPER_SETTINGS, CovMetric, CovMetricClassifier, CovMetricCV, CovMetricPairs
     from covmetric.metric import LearnedMetric
     from covmetric.models import SKOPS_TRUSTED, load_model, save_model
-    from covmetric.problem import Certificate, MetricProblem, make_paper_problem
+    from covmetric.problem import Certificate, MetricProblem, PaperBound, make_paper_problem, paper_bound
     from covmetric.solvers import Dykstra, History, Newton, SolveResult, SolverState, Status, solve, solve_path
 
 _HOMES = {
@@ -35,6 +35,7 @@ _HOMES = {
     "NeighborPairs": "constraints",
     "Newton": "solvers",
     "PAPER_SETTINGS": "estimators",
+    "PaperBound": "problem",
     "QuantileBounds": "constraints",
     "RandomPairs": "constraints",
     "SKOPS_TRUSTED": "models",
@@ -44,6 +45,7 @@ _HOMES = {
     "get_embedding": "embeddings",
     "load_model": "models",
     "make_paper_problem": "problem",
+    "paper_bound": "problem",
     "save_model": "models",
     "solve": "solvers",
     "solve_path": "solvers",
@@ -66,6 +68,7 @@ __all__ = [
     "MetricProblem",
     "NeighborPairs",
     "Newton",
+    "PaperBound",
     "QuantileBounds",
     "RandomPairs",
     "SolveResult",
@@ -75,6 +78,7 @@ __all__ = [
     "get_embedding",
     "load_model",
     "make_paper_problem",
+    "paper_bound",
     "save_model",
     "solve",
     "solve_path",

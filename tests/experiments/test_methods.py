@@ -11,7 +11,7 @@ from covmetric.experiments.methods import CS, PHIS, available_methods
 from covmetric.learning.rules import RULES, MeanRule
 from covmetric.peers import FIXED_DISTANCES, PEERS
 
-TUNED = {"mdm": 2, "fgmdm": 2, "tangent-logreg": 40, "riemann-knn": 10, "covmetric-logreg": 40}
+TUNED = {"mdm": 2, "fgmdm": 2, "tangent-logreg": 40, "tangent-svm": 40, "riemann-knn": 10, "covmetric-logreg": 40}
 
 
 def test_names_are_those_of_the_registries():
@@ -23,6 +23,7 @@ def test_names_are_those_of_the_registries():
         "mdm",
         "fgmdm",
         "tangent-logreg",
+        "tangent-svm",
         "riemann-knn",
         *(f"peer:{name}" for name in PEERS),
         *(f"covmetric-{rule}" for rule in short),

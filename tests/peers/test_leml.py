@@ -1,4 +1,4 @@
-"""LEML: the published iteration, and how far it stays from the optimum."""
+"""LEML: the reconstructed iteration, and how far it stays from the optimum."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests import naive
 
 
 @pytest.mark.parametrize("cycles", [1, 7])
-def test_iteration_equals_the_published_one(cycles):
+def test_iteration_equals_the_literal_one(cycles):
     problem = make_paper_problem(n=6, K=20, lam=1e-2, seed=3)
     result = leml(problem, tol=0.0, max_iter=20 * cycles - 1)
     assert result.history.n_iter[-1] == cycles

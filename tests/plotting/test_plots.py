@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from sklearn.decomposition import PCA
 
 from covmetric import CovMetric
 from covmetric.datasets import make_spd_classes
-from covmetric.experiments.convergence import Point
+from covmetric.experiments.convergence_table import Point
 from covmetric.plotting import plot_accuracies, plot_convergence, plot_embedding, plot_excess, plot_groups, save_figure
 from covmetric.plotting.figures import new_figure
 
@@ -71,15 +72,38 @@ def test_groups_are_bars_with_standard_errors(axes, written):
     heights = np.array([bar.get_height() for bar in axes.patches])
     np.testing.assert_array_equal(heights, [90.0, 80.0, 92.0, np.nan])
     centres = np.array([bar.get_x() + bar.get_width() / 2 for bar in axes.patches])
-    np.testing.assert_allclose(centres, [-0.2, 0.8, 0.2, 1.2])
+    np.testing.assert_allclose(centres, [-0.23, 0.77, 0.23, 1.23])
     assert labels(axes.texts) == ["90.0", "80.0", "92.0"]
     whiskers = next(one for one in axes.containers if isinstance(one, ErrorbarContainer))
     segments = whiskers.lines[2][0].get_segments()
     np.testing.assert_allclose([segment[:, 1] for segment in segments], [[89.0, 91.0], [78.0, 82.0]])
     assert labels(axes.get_xticklabels()) == ["log", "id"] and axes.get_title() == "Textures"
+    assert axes.get_legend_handles_labels()[1] == ["eye", "is"]
     bottom, top = axes.get_ylim()
     assert bottom <= 78.0 and top > 92.5 and "does not start at 0" in axes.get_ylabel()
     written(axes.figure)
+
+
+def test_groups_and_bars_have_the_given_labels(axes):
+    values = {(group, bar): (90.0, 1.0) for group in ("log", "id") for bar in ("eye", "is")}
+    plot_groups(axes, ["log", "id"], ["eye", "is"], values, labels={"log": "Log", "is": "ISBD"})
+    assert labels(axes.get_xticklabels()) == ["Log", "id"]
+    assert axes.get_legend_handles_labels()[1] == ["eye", "ISBD"]
+    assert len(axes.texts) == 4
+
+
+@pytest.mark.parametrize("height", [88.8, 99.6])
+def test_numbers_of_the_papers_figure_do_not_overlap(height):
+    """Four groups of four bars in a panel of 5.5 by 3.6 inches, as in the paper's figure 2, with equal heights."""
+    figure, (panel,) = new_figure(5.5, 3.6, 1)
+    groups, bars = ["id", "log", "sqrt", "chol"], ["eye", "is", "l2", "re"]
+    plot_groups(panel, groups, bars, {(group, bar): (height, 0.4) for group in groups for bar in bars}, "Textures")
+    figure.draw_without_rendering()
+    boxes = sorted((text.get_window_extent() for text in panel.texts), key=lambda box: box.x0)
+    assert len(boxes) == 16 and all(text.get_fontsize() >= 7 for text in panel.texts)
+    assert all(left.x1 <= right.x0 for left, right in pairwise(boxes))
+    top = panel.get_window_extent().y1
+    assert all(box.y1 <= top for box in boxes)
 
 
 def test_embedding_shows_the_first_two_principal_components(axes, written):
@@ -104,14 +128,18 @@ def test_embedding_of_one_dimension_is_a_line(axes):
     assert all((points.get_offsets()[:, 1] == 0.0).all() for points in axes.collections)
 
 
-def make_points(orders=("cyclic", "perm"), seeds=2):
+#: P(W_t, xi-bar_t) - P* of three seeds after 0 to 4 epochs; the last two runs end earlier.
+OBJECTIVE_GAPS = [[9.0, 0.5, 0.01, 0.02, -1e-15], [9.0, 0.2, 0.04, 0.01], [9.0, 0.1, 0.02]]
+
+
+def make_points(orders=("cyclic", "perm")):
     return [
-        Point(n, lam, order, seed, epoch, 50 * epoch, 0.1 * epoch, 1.0, 10.0**-epoch, 10.0**-epoch, true)
+        Point(n, 50, lam, "is", order, seed, 1e-6, 99, epoch, 0.1 * epoch, 1.0, gap, 2.0 * gap, 10.0**-epoch)
         for n in (5, 8)
         for lam in (1e-2, 1e-1, 1e-3)
         for order in orders
-        for seed in range(seeds)
-        for epoch, true in enumerate([0.5, 0.01, 0.02, 0.0], start=1)
+        for seed, gaps in enumerate(OBJECTIVE_GAPS)
+        for epoch, gap in enumerate(gaps)
     ]
 
 
@@ -121,25 +149,53 @@ def test_convergence_has_a_panel_per_size_and_lambda(written):
         f"n = {n}, lambda = {lam}" for n in (5, 8) for lam in ("1e-01", "1e-02", "1e-03")
     ]
     assert [axes.get_xlabel() for axes in figure.axes] == [""] * 3 + ["epochs"] * 3
-    assert legend(figure) == [f"{o}, {what}" for o in ("cyclic", "perm") for what in ("P(W) - P*", "certified")]
+    assert [axes.get_ylabel() for axes in figure.axes] == ["objective gap", "", ""] * 2
     written(figure)
 
 
+def test_convergence_has_one_legend_with_a_colour_per_order_and_two_styles():
+    figure = plot_convergence(make_points())
+    names = legend(figure)
+    assert names[:2] == ["cyclic", "perm"] and len(names) == 4
+    assert "xi-bar" in names[2] and "certified" in names[3]
+    cyclic, perm, solid, dashed = figure.legends[0].get_lines()
+    assert (solid.get_linestyle(), dashed.get_linestyle()) == ("-", "--")
+    lines = figure.axes[0].lines
+    assert [line.get_color() for line in lines] == [cyclic.get_color()] * 2 + [perm.get_color()] * 2
+    assert all(axes.get_legend() is None for axes in figure.axes)
+
+
 @pytest.mark.parametrize(("x", "factor"), [("epoch", 1.0), ("projections", 50.0), ("seconds", 0.1)])
-def test_convergence_draws_the_best_true_gap_and_the_certified_gap(x, factor):
+def test_convergence_draws_medians_of_both_gaps(x, factor):
+    """The medians end where the second of three runs has ended, after epoch 3; the start is not drawn."""
     panel = plot_convergence(make_points(), x).axes[0]
-    assert len(panel.lines) == 2 * 2 * 2
+    assert len(panel.lines) == 2 * 2
     solid, dashed = panel.lines[:2]
     assert (solid.get_linestyle(), dashed.get_linestyle()) == ("-", "--")
-    np.testing.assert_allclose(solid.get_xdata(), factor * np.arange(1, 5))
-    np.testing.assert_allclose(solid.get_ydata(), [0.5, 0.01, 0.01, 1e-12])
-    np.testing.assert_allclose(dashed.get_ydata(), [1e-1, 1e-2, 1e-3, 1e-4])
+    np.testing.assert_allclose(solid.get_xdata(), factor * np.arange(1, 4))
+    np.testing.assert_allclose(solid.get_ydata(), [0.2, 0.02, 0.02])
+    np.testing.assert_allclose(dashed.get_ydata(), [1e-1, 1e-2, 1e-3])
     assert panel.get_yscale() == "log" and panel.get_xscale() == ("linear" if x == "epoch" else "log")
+
+
+def test_band_reaches_from_the_smallest_to_the_largest_gap():
+    panel = plot_convergence(make_points()).axes[0]
+    assert len(panel.collections) == 2
+    corners = panel.collections[0].get_paths()[0].vertices
+    for epoch, low, high in [(1, 0.1, 0.5), (2, 0.01, 0.04), (3, 0.01, 0.02), (4, 1e-12, 0.02)]:
+        heights = corners[corners[:, 0] == epoch, 1]
+        assert heights.min() == pytest.approx(low) and heights.max() == pytest.approx(high)
+
+
+def test_gaps_between_kept_epochs_are_interpolated_on_the_logarithmic_scale():
+    points = [p for p in make_points(["perm"]) if (p.seed, p.epoch) in {(0, 1), (0, 3), (1, 1), (1, 2), (1, 3)}]
+    solid = plot_convergence(points).axes[0].lines[0]
+    np.testing.assert_allclose(solid.get_ydata()[1], (np.sqrt(0.5 * 0.02) + 0.04) / 2.0)
 
 
 def test_convergence_gives_each_order_its_own_colour():
     names = [f"order {i}" for i in range(5)]
-    panel = plot_convergence(make_points(names, seeds=1)).axes[0]
+    panel = plot_convergence(make_points(names)).axes[0]
     assert len({line.get_color() for line in panel.lines}) == len(names)
 
 

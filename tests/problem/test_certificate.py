@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from covmetric import Certificate, make_paper_problem
+from covmetric import Certificate, MetricProblem, make_paper_problem
 from covmetric.problem import divergence_roots
 
 
@@ -41,6 +41,7 @@ def test_bound_adds_the_rounding_error():
         (1.0, -0.25, 0.25, True, True),  # a negative gap that its rounding error explains
         (1.0, -0.25, 0.125, False, False),  # and one that it does not, although both are within the tolerance
         (1.0, 0.0, -0.125, False, False),  # a rounding error is never negative
+        (1.0, 0.25, -0.125, False, False),  # not even beside a larger gap
         (-8.0, 4.0, 0.0, True, True),  # the tolerance is relative to |primal| above 1
         (-8.0, 4.5, 0.0, True, False),
         (-8.0, 0.0, 4.0, True, True),
@@ -115,3 +116,15 @@ def test_certify_passes_the_tolerance_on():
     assert problem.certify(np.eye(3), tol=0.125).tol == 0.125
     with pytest.raises(ValueError, match=r"tol must be a number >= 0, got -1"):
         problem.certify(np.eye(3), tol=-1)
+
+
+@pytest.mark.parametrize("slack", ["is", "l2", "re"])
+def test_an_infinite_loss_has_an_infinite_rounding_and_relative_gap(slack):
+    """The second pair has a squared distance of zero in the metric of the first; with `is` its loss is infinite."""
+    problem = MetricProblem.from_differences([[[1e20], [0.0]], [[1e-155], [0.0]]], [1, -1], 1.0, 10.0, slack)
+    certificate = problem.certify(problem.metric([1.0, 0.0]), [1.0, 0.0])
+    assert not np.isnan([certificate.rounding, certificate.relative_gap, certificate.gap, certificate.bound]).any()
+    if slack == "is":
+        assert certificate.gap == certificate.relative_gap == certificate.rounding == np.inf
+    assert "nan" not in str(certificate)
+    assert not certificate.solved

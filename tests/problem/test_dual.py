@@ -77,6 +77,17 @@ def test_good_multipliers_are_not_changed_by_the_repair(slack):
 
 
 @pytest.mark.parametrize("slack", SLACKS)
+def test_a_gain_below_the_rounding_error_is_not_searched_for(slack):
+    """One similar pair: multipliers just beyond the best scale gain 1e-20 by shrinking, and 1e-6 beyond it, 1e-12."""
+    problem = MetricProblem.from_differences([[[1.0], [0.5]]], [1], 0.5, 1.0, slack)
+    best = problem._dual.repaired(np.array([1.9])).multipliers
+    assert best[0] < 1.5
+    for beyond, expected in ((1e-10, False), (1e-6, True)):
+        alpha = best * (1.0 + beyond)
+        assert problem._dual._shrinking_helps(problem._dual.point(alpha), problem._dual.t(alpha)) == expected
+
+
+@pytest.mark.parametrize("slack", SLACKS)
 @pytest.mark.parametrize("scale", [1.5, 3.0, 1e3])
 def test_multipliers_that_are_too_large_are_scaled_back(slack, scale):
     """One similar pair: clipping is not enough, and the best point on the ray is the optimum itself."""
@@ -125,6 +136,28 @@ def test_any_multipliers_are_repaired(seed, size, signs, draw):
     assert point.certificate.gap >= -point.certificate.rounding
     assert point.certificate.dual >= -point.certificate.rounding  # theta = 0 would give 0
     assert problem.dual(point.multipliers) == pytest.approx(point.certificate.dual, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("slack", SLACKS)
+@pytest.mark.parametrize("similar", [[1, 1], [1, -1], [-1, -1]])
+@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize(("size", "distance", "bound"), [(1e300, 1e5, 10.0), (1e308, 1e5, 10.0), (1e307, 1e-5, 1e3)])
+def test_multipliers_that_overflow_are_repaired(size, distance, bound, n, similar, slack):
+    """The sum S overflows, or the numbers t do; with pairs of both kinds it is NaN."""
+    F = distance * np.random.default_rng(n).standard_normal((2, n, 1))
+    problem = MetricProblem.from_differences(F, similar, bound, 1.0, slack)
+    alpha = np.array([size, 0.5 * size])
+    certificate = problem.certify(None, alpha)
+    assert certificate.dual >= -certificate.rounding
+    assert certificate.rounding >= 0.0
+    assert np.isfinite(certificate.gap)
+    assert problem.dual(alpha) == -np.inf
+
+
+def test_a_sum_that_is_not_positive_definite_is_refused_before_its_residual_is_summed(monkeypatch):
+    monkeypatch.setattr("covmetric.problem.dual.weighted_gram_residual", lambda *_: pytest.fail("not needed"))
+    problem = MetricProblem.from_differences([[[1.0], [0.5]]], [-1], 1.0, 1.0, "re")
+    assert problem.dual([2.0]) == -np.inf
 
 
 @pytest.mark.parametrize("seed", problem_seeds(12))

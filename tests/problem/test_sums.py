@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -200,3 +201,51 @@ def test_pickles_leave_out_kept_arrays():
     result = solve(small, "newton")
     again = pickle.loads(pickle.dumps(small))
     np.testing.assert_array_equal(solve(again, "newton").W, result.W)
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "K", "chunk", "inner_product", "gram"),
+    [
+        (1, 4, 5, 100, 4 + 4, 5 + 1 + 2),  # m = 1: differences, one chunk
+        (1, 4, 5, 2, 4 + 4, 2 + 3 + 2),  # three chunks of at most two pairs
+        (2, 3, 5, 2, 6 + 2, 5 + 1 + 2),  # m > 1: triangles, one block
+        (2, 3, 2500, 2, 6 + 2, 1024 + 3 + 2),  # three blocks of at most 1,024 pairs
+    ],
+)
+def test_lengths_count_the_roundings_of_the_longest_sum(m, n, K, chunk, inner_product, gram, monkeypatch):
+    monkeypatch.setattr(sums_module, "CHUNK_BYTES", chunk * 8 * m * n)
+    sums, *_ = sums_and_matrices(m=m, K=K, n=n)
+    assert sums.inner_product_length == inner_product
+    assert sums.gram_length == gram
+    assert sums.norm_length == m * n + 2
+
+
+@pytest.mark.parametrize("m", [2, 3])
+def test_lengths_without_triangles_count_the_rows_of_a_chunk(m, monkeypatch):
+    monkeypatch.setattr(PairSums, "lower_triangles", lambda *_: None)
+    monkeypatch.setattr(sums_module, "CHUNK_BYTES", 3 * 8 * m * 4)
+    sums, *_ = sums_and_matrices(m=m, K=10, n=4)
+    assert sums.inner_product_length == 4 + m * 4
+    assert sums.gram_length == 3 * m + 4 + 2
+
+
+def test_blocks_of_triangles_add_up_to_the_whole_sum(monkeypatch):
+    """The last block is shorter than the others."""
+    monkeypatch.setattr(sums_module, "_SUM_BLOCK", 4)
+    sums, _, A = sums_and_matrices(K=10)
+    weights = np.random.default_rng(0).random(10)
+    np.testing.assert_allclose(sums.gram(weights), np.einsum("k,kij->ij", weights, A), rtol=1e-13, atol=1e-14)
+
+
+def test_exact_rows_have_no_rounding_error():
+    """The examples are so far apart that no difference is a double."""
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((3, 2, 2)) * np.array([1.0, 1e5, 1e-5])[:, None, None]
+    pairs = np.array([[0, 1], [1, 2], [0, 2], [2, 1]])
+    weights = np.array([1.0, -2.0, 0.0, 3.0])
+    ((repeated, high, low),) = PairSums(rows, pairs).exact_rows(weights)
+    np.testing.assert_array_equal(repeated, [1.0, 1.0, -2.0, -2.0, 3.0, 3.0])
+    assert low.any()
+    for (i, j), h, r in zip(pairs[[0, 1, 3]], high.reshape(-1, 4), low.reshape(-1, 4), strict=True):
+        for a, b, x, y in zip(rows[i].ravel(), rows[j].ravel(), h, r, strict=True):
+            assert Fraction(x) + Fraction(y) == Fraction(a) - Fraction(b)

@@ -13,7 +13,7 @@ from covmetric.cli.command import Command
 from covmetric.cli.tables import print_gestures, print_json
 
 if TYPE_CHECKING:
-    from covmetric.experiments.gestures import GestureTable
+    from covmetric.experiments.gesture_results import GestureTable
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,14 +39,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="number of samples per covariance matrix, at least 100 (default: %(default)s)",
     )
     parser.add_argument(
-        "--seed",
-        type=integer_at_least(0),
-        default=0,
+        "--seeds",
+        type=integer_at_least(1),
+        default=10,
         metavar="N",
-        help="seed of the folds and of the pairs (default: %(default)s)",
+        help="number of seeds of the folds and of the pairs (default: %(default)s)",
     )
     parser.add_argument(
-        "--jobs", type=integer_at_least(1), metavar="N", help="number of processes for the search (default: 1)"
+        "--seed", type=integer_at_least(0), default=0, metavar="N", help="the first seed (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--jobs", type=integer_at_least(1), default=-1, metavar="N", help="number of processes (default: all cores)"
     )
     parser.add_argument("--json", action="store_true", help="print only the result, as JSON")
 
@@ -66,10 +69,11 @@ def run(options: argparse.Namespace) -> None:
     from covmetric.plotting import save_figure
 
     started = time.perf_counter()
+    seeds = range(options.seed, options.seed + options.seeds)
     if not options.json:
         print("Five hand gestures, recorded by eight electrodes on the forearm (data: geomstats 2.8, MIT licence).")
         print("Each method learns from the first session of a person and is tested on the second.\n", flush=True)
-    table = gestures(options.window, options.seed, options.jobs, progress=not options.json)
+    table = gestures(options.window, seeds, options.jobs, progress=not options.json)
     if not options.json:
         print_gestures(table)
     picture = save_figure(gesture_figure(table), options.out)
@@ -92,18 +96,33 @@ def as_dict(table: GestureTable) -> dict[str, Any]:
     -------
     dict
     """
-    from covmetric.experiments.gestures import FIXED, LEARNED
+    from covmetric.experiments.gesture_results import FIXED
 
-    people = {}
-    for person in table.people:
-        learner = table.learned[person].learner_
-        certificate = None if learner.result_ is None else asdict(learner.result_.certificate)
-        people[person] = {"chosen": learner.best_params_, "status": learner.status_.name, "certificate": certificate}
+    learned = []
+    for run in table.learned:
+        learner = run.classifier.learner_
+        learned.append(
+            {
+                "method": run.row.method,
+                "person": run.row.person,
+                "seed": run.row.seed,
+                "chosen": learner.best_params_,
+                "status": learner.status_.name,
+                "certificate": None if learner.result_ is None else asdict(learner.result_.certificate),
+            }
+        )
     return {
+        "seeds": table.seeds,
         "rows": [asdict(row) for row in table.rows],
-        "people": people,
-        "best_fixed": table.best_accuracy(FIXED),
-        "learned": table.best_accuracy(LEARNED),
+        "summary": [asdict(row) for row in table.summary()],
+        "differences": {
+            method: {other: asdict(table.difference(method, other)) for other in table.methods if other != method}
+            for method in table.learned_methods
+        },
+        "verdicts": {method: table.verdict(method) for method in table.learned_methods},
+        "choices": learned,
+        "best_fixed": table.best(FIXED).accuracy,
+        "learned": float(table.accuracies(table.learned_methods[0]).mean()),
     }
 
 

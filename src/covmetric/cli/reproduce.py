@@ -142,14 +142,14 @@ def _eth80(options: argparse.Namespace) -> Report:
 
 
 def _recognition(options: argparse.Namespace, protocols: tuple[str, ...], title: str) -> Report:
-    from covmetric.experiments.recognition import VARIANTS, recognition
+    from covmetric.experiments.recognition import PAGES, recognition
     from covmetric.experiments.reports import recognition_report
 
     rows = recognition(
         protocols,
         options.data,
         options.seeds,
-        variants=tuple(VARIANTS),
+        **PAGES[options.experiment],
         n_jobs=options.jobs,
         progress=not options.json,
     )

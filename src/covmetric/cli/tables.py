@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import math
 import textwrap
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from covmetric.experiments.fold_results import ComparisonTable
-    from covmetric.experiments.gestures import GestureTable
+    from covmetric.experiments.gesture_results import GestureTable, LearnedRun
     from covmetric.experiments.reports import Report
 
 _WIDTH = 100
@@ -107,23 +108,51 @@ def _shortened(chosen: str, limit: int = 2) -> str:
 
 
 def print_gestures(table: GestureTable) -> None:
-    """Print accuracies and times, and for each person the chosen settings and the certificate.
+    """Print means and ranges of the accuracies, how the learned metrics compare, their settings and a certificate.
 
     Parameters
     ----------
     table : GestureTable
         The result of `gestures`.
     """
-    print(f"{table.windows} covariance matrices, {table.channels} x {table.channels}.")
-    print("Accuracy in percent for each person and on average; mean seconds to fit and to predict.\n")
-    heads = "".join(f"{'person ' + person:>12}" for person in table.people)
-    print(f"{'kind':>14} {'method':<16}{heads}{'mean':>8}{'fit':>10}{'predict':>10}")
-    for row in table.summary():
-        cells = "".join(f"{100 * accuracy:>12.1f}" for accuracy in row.accuracies)
-        seconds = f"{row.fit_seconds:>10.3f}{row.predict_seconds:>10.3f}"
-        print(f"{row.kind:>14} {row.method:<16}{cells}{100 * row.accuracy:>8.1f}{seconds}")
-    for person in table.people:
-        learner = table.learned[person].learner_
-        settings = ", ".join(f"{name} = {value}" for name, value in learner.best_params_.items() if name != "slack")
-        print(f"\nPerson {person}: cross-validation on the first session chose {settings}.")
-        print(learner.result_ or "W = I was the best choice, so there is no problem to certify.")
+    print(f"{table.windows} covariance matrices, {table.channels} x {table.channels}; {len(table.seeds)} seeds.")
+    print("accuracy: in percent, mean over seeds and people; range: lowest and highest mean over the people by seed.")
+    print("fit, predict: mean seconds; the time to fit includes tuning.\n")
+    width = max(map(len, table.methods))
+    heads = "".join(f"{'person ' + person:>11}" for person in table.people)
+    print(f"{'kind':>13} {'method':<{width}}{heads}{'accuracy':>10} {'range':<14}{'fit':>7}{'predict':>9}")
+    for summary in table.summary():
+        cells = "".join(f"{100 * accuracy:>11.1f}" for accuracy in summary.accuracies)
+        spread = f"{100 * summary.lowest:.1f} to {100 * summary.highest:.1f}" if summary.seeds > 1 else ""
+        start = f"{summary.kind:>13} {summary.method:<{width}}{cells}{100 * summary.accuracy:>10.1f} {spread:<14}"
+        print(f"{start}{summary.fit_seconds:>7.2f}{summary.predict_seconds:>9.3f}")
+    print("\nMean difference ± standard error over the seeds, paired by person and seed:")
+    for method in table.learned_methods:
+        _print_item(table.verdict(method))
+    for method in table.learned_methods:
+        print(f"\n{method}: what cross-validation on the first session chose (how often)")
+        for person in table.people:
+            _print_item(f"person {person}: {_choices(table, method, person)}")
+    typical = table.typical(table.learned_methods[0])
+    row = typical.row
+    print(f"\nThe run nearest to the mean accuracy ({row.method}, person {row.person}, seed {row.seed}):")
+    print(typical.classifier.learner_.result_ or "W = I was the best choice, so there is no problem to certify.")
+
+
+def _print_item(text: str) -> None:
+    print(textwrap.fill(f"- {text}", _WIDTH, subsequent_indent="  "))
+
+
+def _choices(table: GestureTable, method: str, person: str) -> str:
+    """Return the settings that the seeds chose, the most frequent first."""
+    chosen = Counter(
+        ", ".join(f"lam {value:g}" if name == "lam" else str(value) for name, value in _searched_settings(run).items())
+        for run in table.learned
+        if (run.row.method, run.row.person) == (method, person)
+    )
+    return "; ".join(f"{words} ({count})" for words, count in chosen.most_common())
+
+
+def _searched_settings(run: LearnedRun) -> dict[str, Any]:
+    """Return the chosen settings without the slack, of which there is a single candidate."""
+    return {name: value for name, value in run.classifier.learner_.best_params_.items() if name != "slack"}

@@ -75,7 +75,8 @@ class Bounds(ABC):
 class AbsoluteBounds(Bounds):
     """Two fixed numbers.
 
-    The defaults are the paper's, for squared distances divided by their median.
+    The defaults are the paper's numbers. The paper does not give their unit; the estimators divide squared distances by
+    their median.
 
     Parameters
     ----------

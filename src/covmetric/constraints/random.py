@@ -1,4 +1,4 @@
-"""Random pairs, as in the paper."""
+"""Random pairs, as many as in the paper."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ class RandomPairs(PairSelection):
         as in the paper.
     balance : float or None, default=0.5
         The fraction of similar pairs, from 0 to 1. Each class has the same number of pairs of each kind, if enough
-        exist. None draws uniformly from all pairs, few of which are similar if there are many classes.
+        exist. None draws uniformly from all pairs, few of which are similar if there are many classes. The paper does
+        not say how it draws its pairs.
 
     Examples
     --------

@@ -19,7 +19,10 @@ from covmetric.learning.settings import LearningSettings
 from covmetric.metric import LearnedMetric
 from covmetric.solvers import Callback
 
-#: The settings of the paper's recognition experiments, as parameters of `CovMetric` without `phi` and `lam`.
+#: The settings of the paper's recognition experiments, as parameters of `CovMetric` without `phi` and `lam`. The number
+#: of pairs, the bounds, the slack, the prior and the algorithm are the paper's. Two settings are choices of ours, which
+#: the paper leaves open: half of the pairs are similar (`balance`), and the bounds apply to squared distances that are
+#: divided by their median over the pairs (`scale`).
 PAPER_SETTINGS: dict[str, Any] = {
     "pairs": RandomPairs(budget=100, balance=0.5),
     "bounds": (0.05, 0.95),

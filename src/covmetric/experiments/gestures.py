@@ -3,190 +3,207 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+from joblib import Parallel, delayed
+from pyriemann.classification import MDM, FgMDM
+from sklearn.base import clone
+from sklearn.utils import Bunch
 from tqdm import tqdm
 
-from covmetric._utils.validation import FloatArray
+from covmetric._utils.threads import limited_threads
+from covmetric._utils.validation import FloatArray, IntArray, generator
 from covmetric.datasets.emg import load_emg
-from covmetric.estimators import CovMetric, CovMetricClassifier, CovMetricCV
+from covmetric.estimators import CovMetricClassifier, CovMetricCV
+from covmetric.experiments.gesture_results import FIXED, LEARNED, PYRIEMANN, GestureTable, LearnedRun, Row
+from covmetric.experiments.methods import PHIS, Training, available_methods
+from covmetric.learning.scoring import threads_for
+from covmetric.learning.splits import make_splits
 
-#: Kinds of methods: fixed metrics, pyRiemann's classifiers and learned metrics.
-FIXED, PYRIEMANN, LEARNED = "W = I, 3-NN", "pyRiemann", "learned, 3-NN"
+#: The methods without a seed: their kind, and their name in `compare` or their class.
+DETERMINISTIC: dict[str, tuple[str, Any]] = {
+    **{phi: (FIXED, f"{phi}-3nn") for phi in PHIS},
+    "riemann": (FIXED, "distance:riemann"),
+    "MDM": (PYRIEMANN, MDM),
+    "FgMDM": (PYRIEMANN, FgMDM),
+}
+#: The classifiers of pyRiemann that are tuned as in `compare`, by their names there.
+TUNED = {"tangent space + LR": "tangent-logreg", "tangent space + SVM": "tangent-svm"}
+#: The selections of pairs from which `CovMetricCV` chooses.
+SEARCHED: dict[str, Any] = {"CovMetricCV": "neighbors", "CovMetricCV, also random pairs": ["neighbors", "random"]}
+
+#: The training indices and the test indices of a fold.
+Fold = tuple[IntArray, IntArray]
 
 
 @dataclass(frozen=True)
-class Row:
-    """One method on one person.
+class Sessions:
+    """The two sessions of a person.
 
     Attributes
     ----------
-    kind : str
-        "W = I, 3-NN", "pyRiemann" or "learned, 3-NN".
-    method : str
-        The name of the method.
     person : str
         The name of the person.
-    accuracy : float
-        The accuracy on the windows of the second session.
-    fit_seconds, predict_seconds : float
-        The times to fit and to predict.
+    X : array of shape (l, n, n)
+        The matrices of the first session.
+    codes : array of int of shape (l,)
+        Their classes, 0..n_classes-1.
+    groups : array of shape (l,)
+        Their rounds.
+    X_test : array of shape (l_test, n, n)
+        The matrices of the second session.
+    codes_test : array of int of shape (l_test,)
+        Their classes.
     """
 
-    kind: str
-    method: str
     person: str
-    accuracy: float
-    fit_seconds: float
-    predict_seconds: float
+    X: FloatArray
+    codes: IntArray
+    groups: npt.NDArray[Any]
+    X_test: FloatArray
+    codes_test: IntArray
 
-
-@dataclass(frozen=True)
-class GestureSummary:
-    """One method over all people.
-
-    Attributes
-    ----------
-    kind, method : str
-        As in `Row`.
-    accuracies : tuple of float
-        The accuracy for each person.
-    accuracy, fit_seconds, predict_seconds : float
-        Means over the people.
-    """
-
-    kind: str
-    method: str
-    accuracies: tuple[float, ...]
-    accuracy: float
-    fit_seconds: float
-    predict_seconds: float
-
-
-@dataclass(frozen=True)
-class GestureTable:
-    """All methods on all people.
-
-    Attributes
-    ----------
-    rows : list of Row
-        One entry per method and person.
-    learned : dict from str to CovMetricClassifier
-        The learned classifier of each person.
-    test : dict from str to tuple of arrays
-        The matrices and the classes of each person's second session.
-    windows : int
-        The number of covariance matrices.
-    channels : int
-        Their number of rows.
-    """
-
-    rows: list[Row]
-    learned: dict[str, CovMetricClassifier] = field(repr=False)
-    test: dict[str, tuple[FloatArray, Any]] = field(repr=False)
-    windows: int
-    channels: int
-
-    @property
-    def people(self) -> list[str]:
-        """The names of the people, sorted."""
-        return sorted(self.learned)
-
-    def summary(self) -> list[GestureSummary]:
-        """Average over the people.
-
-        Returns
-        -------
-        list of GestureSummary
-            One entry per method.
-        """
-        groups: dict[tuple[str, str], list[Row]] = {}
-        for row in self.rows:
-            groups.setdefault((row.kind, row.method), []).append(row)
-        return [
-            GestureSummary(
-                *key,
-                accuracies=tuple(row.accuracy for row in rows),
-                accuracy=float(np.mean([row.accuracy for row in rows])),
-                fit_seconds=float(np.mean([row.fit_seconds for row in rows])),
-                predict_seconds=float(np.mean([row.predict_seconds for row in rows])),
-            )
-            for key, rows in groups.items()
-        ]
-
-    def best_accuracy(self, kind: str) -> float:
-        """Return the highest mean accuracy of the methods of a kind.
+    def folds(self, seed: int) -> list[Fold]:
+        """Return the folds of the first session that ``CovMetricCV(random_state=seed)`` draws.
 
         Parameters
         ----------
-        kind : str
-            As in `Row`.
+        seed : int
+            The seed.
 
         Returns
         -------
-        float
+        list of tuples of arrays
+            The training indices and the test indices of each fold.
         """
-        return max(row.accuracy for row in self.summary() if row.kind == kind)
+        drawn = int(generator(seed).integers(2**32))
+        splits = make_splits(CovMetricCV().cv, self.X, self.codes, self.groups, drawn)
+        return [(split.train, split.test) for split in splits]
 
 
-def gestures(window: int = 250, seed: int = 0, n_jobs: int | None = None, progress: bool = False) -> GestureTable:
+#: A row, with the classifier if its metric is learned.
+_Result = tuple[Row, CovMetricClassifier | None]
+
+
+def gestures(
+    window: int = 250, seeds: Sequence[int] = range(10), n_jobs: int | None = None, progress: bool = False
+) -> GestureTable:
     """Fit each method on the first session of each person and test it on the second.
+
+    Methods that have settings tune them by cross-validation on the first session. The seed draws the folds, which are
+    the same for all methods, and the pairs of the learned metrics. Methods that use neither run once.
 
     Parameters
     ----------
     window : int, default=250
         The number of samples per covariance matrix.
-    seed : int, default=0
-        The seed of the folds and of the pairs.
+    seeds : sequence of int, default=range(10)
+        The seeds of the folds and of the pairs.
     n_jobs : int or None, default=None
-        The number of processes for the search.
+        The number of processes, as in joblib. The accuracies do not depend on it.
     progress : bool, default=False
         Whether to show a progress bar.
 
     Returns
     -------
     GestureTable
+        The rows in the order fixed metrics, pyRiemann's classifiers, learned metrics.
     """
     data = load_emg(window)
-    # Classes as numbers: pyRiemann 0.12's nearest neighbours truncate class names to the length of the first one.
-    y = np.searchsorted(data.target_names, data.y)
-    people = np.unique(data.person).tolist()
-    methods = _methods(seed, n_jobs)
-    rows, learned, test = [], {}, {}
-    bar = tqdm(total=len(people) * len(methods), desc="gestures", disable=not progress)
-    for person in people:
-        first, second = ((data.person == person) & (data.session == s) for s in (1, 2))
-        test[person] = data.X[second], data.y[second]
-        for (kind, method), make in methods.items():
-            classifier = make()
-            grouped = isinstance(classifier, CovMetricClassifier) and isinstance(classifier.learner, CovMetricCV)
-            started = time.perf_counter()
-            classifier.fit(data.X[first], y[first], **({"groups": data.groups[first]} if grouped else {}))
-            fitted = time.perf_counter()
-            accuracy = float(np.mean(classifier.predict(data.X[second]) == y[second]))
-            rows.append(Row(kind, method, person, accuracy, fitted - started, time.perf_counter() - fitted))
-            if grouped:
-                learned[person] = classifier
-            bar.update()
-    bar.close()
+    people = [_sessions_of(person, data) for person in np.unique(data.person).tolist()]
+    # The longest tasks come first, so that no process is idle at the end.
+    tasks = [
+        *(delayed(_run_tuned)(method, one, seeds) for method in TUNED for one in people),
+        *(delayed(_run_learned)(method, one, seed) for method in SEARCHED for one in people for seed in seeds),
+        *(delayed(_run_once)(method, one) for method in DETERMINISTIC for one in people),
+    ]
+    rows: list[Row] = []
+    learned: list[LearnedRun] = []
+    results_by_task = Parallel(n_jobs, return_as="generator_unordered")(tasks)
+    for results in tqdm(results_by_task, "gestures", len(tasks), disable=not progress):
+        for row, classifier in results:
+            rows.append(row)
+            if classifier is not None:
+                learned.append(LearnedRun(row, classifier))
+    order = [*DETERMINISTIC, *TUNED, *SEARCHED]
+
+    def place(row: Row) -> tuple[int, str, int]:
+        return order.index(row.method), row.person, row.seed or 0
+
+    rows.sort(key=place)
+    learned.sort(key=lambda run: place(run.row))
+    test = {one.person: (one.X_test, data.target_names[one.codes_test]) for one in people}
     return GestureTable(rows, learned, test, len(data.X), data.X.shape[1])
 
 
-def _methods(seed: int, n_jobs: int | None) -> dict[tuple[str, str], Callable[[], Any]]:
-    """Return the methods by kind and name, as functions that make a classifier."""
-    from pyriemann.classification import MDM, FgMDM, KNearestNeighbor
+def _sessions_of(person: str, data: Bunch) -> Sessions:
+    codes = np.searchsorted(data.target_names, data.y)
+    first, second = ((data.person == person) & (data.session == session) for session in (1, 2))
+    return Sessions(person, data.X[first], codes[first], data.groups[first], data.X[second], codes[second])
 
-    def fixed(phi: str) -> Callable[[], Any]:
-        return lambda: CovMetricClassifier(CovMetric(phi, lam=np.inf))
 
-    search: dict[str, Any] = {"pairs": ["neighbors", "random"], "random_state": seed, "n_jobs": n_jobs}
-    return {
-        **{(FIXED, phi): fixed(phi) for phi in ("id", "log", "relog", "sqrt", "chol")},
-        (PYRIEMANN, "MDM, riemann"): MDM,
-        (PYRIEMANN, "FgMDM, riemann"): FgMDM,
-        (PYRIEMANN, "3-NN, riemann"): lambda: KNearestNeighbor(3, "riemann"),
-        (LEARNED, "CovMetricCV"): lambda: CovMetricClassifier(CovMetricCV(**search)),
-    }
+def _run_once(method: str, sessions: Sessions) -> list[_Result]:
+    """Run a method without a seed."""
+    kind, source = DETERMINISTIC[method]
+    with limited_threads(threads_for(sessions.X)):
+        classifier = available_methods()[source].make(_training([])) if isinstance(source, str) else source()
+        return [(Row(kind, method, sessions.person, None, *_evaluate(classifier, sessions)), None)]
+
+
+def _run_learned(method: str, sessions: Sessions, seed: int) -> list[_Result]:
+    """Learn a metric with one seed."""
+    with limited_threads(threads_for(sessions.X)):
+        classifier = CovMetricClassifier(CovMetricCV(pairs=SEARCHED[method], random_state=seed))
+        measured = _evaluate(classifier, sessions, groups=sessions.groups)
+    return [(Row(LEARNED, method, sessions.person, seed, *measured), classifier)]
+
+
+def _run_tuned(method: str, sessions: Sessions, seeds: Sequence[int]) -> list[_Result]:
+    """Tune a classifier of pyRiemann on the folds of each seed.
+
+    There are few ways to divide the rounds of a session into folds, so different seeds draw the same folds. Each
+    distinct fold is scored once, and each distinct choice is fitted once.
+    """
+    folds = {seed: sessions.folds(seed) for seed in seeds}
+    distinct = {test.tobytes(): (train, test) for drawn in folds.values() for train, test in drawn}
+    with limited_threads(threads_for(sessions.X)), TemporaryDirectory() as folder:
+        training = _training(list(distinct.values()), folder)
+        search = available_methods()[TUNED[method]].make(training).set_params(refit=False)
+        started = time.perf_counter()
+        search.fit(sessions.X, sessions.codes)
+        fold_seconds = (time.perf_counter() - started) / len(distinct)
+        columns = list(distinct)
+        scores = np.column_stack([search.cv_results_[f"split{i}_test_score"] for i in range(len(columns))])
+        measured: dict[int, tuple[float, float, float]] = {}
+        results: list[_Result] = []
+        for seed, drawn in folds.items():
+            means = scores[:, [columns.index(test.tobytes()) for _, test in drawn]].mean(axis=1)
+            best = int(means.argmax())  # the first of the best, as in GridSearchCV
+            if best not in measured:
+                chosen = clone(search.estimator).set_params(**search.cv_results_["params"][best])
+                measured[best] = _evaluate(chosen, sessions)
+            accuracy, fit_seconds, predict_seconds = measured[best]
+            fit_seconds += len(drawn) * fold_seconds
+            results.append(
+                (Row(PYRIEMANN, method, sessions.person, seed, accuracy, fit_seconds, predict_seconds), None)
+            )
+        return results
+
+
+def _training(folds: list[Fold], folder: str = "") -> Training:
+    """Return the settings with which the methods of `compare` run: no regularisation, and the given folds."""
+    return Training(reg=0.0, seed=0, inner_folds=lambda: folds, folder=folder)
+
+
+def _evaluate(classifier: Any, sessions: Sessions, **fit_arguments: Any) -> tuple[float, float, float]:
+    """Fit on the first session; return the accuracy on the second, and the seconds to fit and to predict."""
+    started = time.perf_counter()
+    classifier.fit(sessions.X, sessions.codes, **fit_arguments)
+    fitted = time.perf_counter()
+    accuracy = float(np.mean(classifier.predict(sessions.X_test) == sessions.codes_test))
+    return accuracy, fitted - started, time.perf_counter() - fitted

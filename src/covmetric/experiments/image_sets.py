@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -17,7 +17,9 @@ from covmetric._utils.validation import FloatArray, IntArray
 from covmetric.constraints import QuantileBounds, RandomPairs
 from covmetric.datasets import load_eth80_sets
 from covmetric.embeddings import get_embedding
-from covmetric.experiments.estimates import Estimate, mean_and_standard_error
+from covmetric.experiments.estimates import Estimate, mean_and_standard_error, paired_difference
+from covmetric.experiments.evaluation import grid_text, grid_values
+from covmetric.experiments.rows import RowFile, resume
 from covmetric.learning.fit import FittedProblem, fit_path
 from covmetric.learning.settings import LearningSettings
 from covmetric.learning.splits import Split
@@ -38,6 +40,10 @@ class SetRow:
         The embedding.
     repeat : int
         The number of the repeat, which is the seed of its split.
+    lambdas : str
+        The values of lambda on the path, in descending order, separated by spaces.
+    tol : float
+        The relative gap to which each problem is solved.
     lam : float
         The paper's lambda; inf means W = I.
     accuracy : float
@@ -54,6 +60,8 @@ class SetRow:
 
     phi: str
     repeat: int
+    lambdas: str
+    tol: float
     lam: float
     accuracy: float
     leave_one_out: float
@@ -72,6 +80,8 @@ class SetSummary:
         The paper's lambda; inf means W = I.
     accuracy, leave_one_out : Estimate
         In percent, as in `SetRow`.
+    difference : Estimate or None
+        The accuracy minus that of W = I, in percent, paired by repeat; None for W = I.
     solved : int
         The number of repeats that the solver solved.
     seconds : float
@@ -81,6 +91,7 @@ class SetSummary:
     lam: float
     accuracy: Estimate
     leave_one_out: Estimate
+    difference: Estimate | None
     solved: int
     seconds: float
 
@@ -104,6 +115,15 @@ class SetTable:
     hours: float
 
 
+class _Run(NamedTuple):
+    """The settings of a path."""
+
+    phi: str
+    repeat: int
+    lambdas: str
+    tol: float
+
+
 def image_sets(
     folder: Any = None,
     lambdas: Sequence[float] = LAMBDAS,
@@ -112,7 +132,8 @@ def image_sets(
     tol: float = 1e-4,
     n_jobs: int | None = None,
     progress: bool = False,
-) -> Iterator[SetRow]:
+    file: RowFile[SetRow] | None = None,
+) -> list[SetRow]:
     """Learn from all pairs of training objects along a path of decreasing lambda, on random splits of the objects.
 
     Parameters
@@ -131,19 +152,31 @@ def image_sets(
         The number of processes over which the repeats are distributed.
     progress : bool, default=False
         Whether to show a progress bar.
+    file : RowFile or None, default=None
+        The file to which the rows of a path are written as soon as it is solved, and from which the experiment resumes.
 
-    Yields
-    ------
-    SetRow
+    Returns
+    -------
+    list of SetRow
         The rows, repeat by repeat.
     """
-    data = load_eth80_sets(folder)
-    codes = np.unique(data.y, return_inverse=True)[1]
-    tasks = [(phi, repeat) for repeat in range(repeats) for phi in phis]
-    work = (delayed(_path)(phi, repeat, data.X, codes, list(lambdas), tol) for phi, repeat in tasks)
-    done = Parallel(n_jobs, return_as="generator")(work)
-    for rows in tqdm(done, "image sets", len(tasks), disable=not progress):
-        yield from rows
+    runs = [_Run(phi, repeat, grid_text(lambdas), tol) for repeat in range(repeats) for phi in phis]
+
+    def compute(missing: Sequence[_Run]) -> Iterator[tuple[_Run, list[SetRow]]]:
+        if not missing:
+            return
+        data = load_eth80_sets(folder)
+        codes = np.unique(data.y, return_inverse=True)[1]
+        work = (delayed(_path)(run, data.X, codes) for run in missing)
+        done = Parallel(n_jobs, return_as="generator_unordered")(work)
+        for rows in tqdm(done, "image sets", len(missing), disable=not progress):
+            yield _run_of(rows[0]), rows
+
+    return resume(file, runs, _run_of, compute)
+
+
+def _run_of(row: SetRow) -> _Run:
+    return _Run(row.phi, row.repeat, row.lambdas, row.tol)
 
 
 def chosen_lambda(rows: Sequence[SetRow], repeats: int = 2) -> float:
@@ -163,7 +196,7 @@ def chosen_lambda(rows: Sequence[SetRow], repeats: int = 2) -> float:
 
     Examples
     --------
-    >>> row = SetRow("log", 0, 1e-2, 0.9, 0.8, 0.0, "SOLVED", 1.0)
+    >>> row = SetRow("log", 0, "0.01", 1e-4, 1e-2, 0.9, 0.8, 0.0, "SOLVED", 1.0)
     >>> chosen_lambda([row, replace(row, lam=1e-3, leave_one_out=0.9), replace(row, lam=1e-4, leave_one_out=0.9)])
     0.001
     """
@@ -188,7 +221,8 @@ def summarize_image_sets(rows: Sequence[SetRow]) -> SetTable:
 
     Examples
     --------
-    >>> rows = [SetRow("log", repeat, 1e-2, 0.8 + 0.1 * repeat, 0.9, 0.0, "SOLVED", 1800.0) for repeat in (0, 1)]
+    >>> row = SetRow("log", 0, "0.01", 1e-4, 1e-2, 0.8, 0.9, 0.0, "SOLVED", 1800.0)
+    >>> rows = [row, replace(row, repeat=1, accuracy=0.9)]
     >>> table = summarize_image_sets(rows)
     >>> table.chosen.accuracy.text(), table.rows[0].solved, table.hours
     ('85.0 ± 5.0', 2, 1.0)
@@ -196,11 +230,14 @@ def summarize_image_sets(rows: Sequence[SetRow]) -> SetTable:
     groups: dict[float, list[SetRow]] = {}
     for row in rows:
         groups.setdefault(row.lam, []).append(row)
+    accuracies = {lam: {(row.phi, row.repeat): 100.0 * row.accuracy for row in group} for lam, group in groups.items()}
+    fixed = accuracies.get(np.inf)
     summaries = [
         SetSummary(
             lam,
-            accuracy=mean_and_standard_error([100 * row.accuracy for row in group]),
+            accuracy=mean_and_standard_error(list(accuracies[lam].values())),
             leave_one_out=mean_and_standard_error([100 * row.leave_one_out for row in group]),
+            difference=None if lam == np.inf or fixed is None else paired_difference(accuracies[lam], fixed),
             solved=sum(row.status in ("", Status.SOLVED.name) for row in group),
             seconds=float(np.mean([row.seconds for row in group])),
         )
@@ -242,15 +279,16 @@ def split_objects(codes: IntArray, seed: int) -> Split:
     return Split(np.sort(train), np.setdiff1d(np.arange(len(codes)), train))
 
 
-def _path(phi: str, repeat: int, X: FloatArray, codes: IntArray, lambdas: list[float], tol: float) -> list[SetRow]:
-    split = split_objects(codes, repeat)
+def _path(run: _Run, X: FloatArray, codes: IntArray) -> list[SetRow]:
+    """Solve the path of one repeat."""
+    split = split_objects(codes, run.repeat)
     train, test = split.train, split.test
     started = time.perf_counter()
-    embedding = get_embedding(phi)
+    embedding = get_embedding(run.phi)
     embedded, others = embedding.fit_transform(X[train]), embedding.transform(X[test])
-    settings = LearningSettings(RandomPairs(budget=10**6, balance=None), QuantileBounds(0.05, 0.95), tol=tol)
+    settings = LearningSettings(RandomPairs(budget=10**6, balance=None), QuantileBounds(0.05, 0.95), tol=run.tol)
     fitted, rows = FittedProblem.at_prior(settings, embedded, codes[train]), []
-    for lam in [np.inf, *sorted(lambdas, reverse=True)]:
+    for lam in [np.inf, *grid_values(run.lambdas)]:
         if lam != np.inf:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
@@ -260,9 +298,8 @@ def _path(phi: str, repeat: int, X: FloatArray, codes: IntArray, lambdas: list[f
         result = fitted.result
         rows.append(
             SetRow(
-                phi,
-                repeat,
-                float(lam),
+                *run,
+                lam,
                 accuracy=_one_nn(references, queries, codes[train], codes[test]),
                 leave_one_out=_one_nn(references, None, codes[train], codes[train]),
                 relative_gap=0.0 if result is None else result.certificate.relative_gap,

@@ -16,6 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.svm import SVC
 
 from covmetric._utils.validation import IntArray
 from covmetric.estimators import CovMetric, CovMetricClassifier, CovMetricCV
@@ -93,7 +94,13 @@ def available_methods() -> dict[str, Method]:
     ('fixed', True)
     """
     rules = {rule.short_name(N_NEIGHBORS): name for name, rule in RULES.items()}
-    tuned = {"mdm": _mdm, "fgmdm": _fgmdm, "tangent-logreg": _tangent_logreg, "riemann-knn": _riemann_knn}
+    tuned = {
+        "mdm": _mdm,
+        "fgmdm": _fgmdm,
+        "tangent-logreg": _tangent(lambda: LogisticRegression(max_iter=10_000)),
+        "tangent-svm": _tangent(SVC),
+        "riemann-knn": _riemann_knn,
+    }
     return {
         **{f"{phi}-{short}": Method(FIXED, _fixed(phi, rule)) for short, rule in rules.items() for phi in PHIS},
         **{
@@ -183,10 +190,15 @@ def _fgmdm(training: Training) -> Any:
     return GridSearchCV(FgMDM(), {"metric": METRICS}, cv=training.inner_folds())
 
 
-def _tangent_logreg(training: Training) -> Any:
-    steps = [("tangent", TangentSpace()), ("logreg", LogisticRegression(max_iter=10_000))]
-    grid = {"tangent__metric": METRICS, "logreg__C": CS}
-    return GridSearchCV(Pipeline(steps, memory=training.folder), grid, cv=training.inner_folds())
+def _tangent(make_classifier: Callable[[], Any]) -> Callable[[Training], Any]:
+    """Return a method that tunes a classifier with a parameter C on the vectors of pyRiemann's tangent space."""
+
+    def make(training: Training) -> Any:
+        steps = [("tangent", TangentSpace()), ("classifier", make_classifier())]
+        grid = {"tangent__metric": METRICS, "classifier__C": CS}
+        return GridSearchCV(Pipeline(steps, memory=training.folder), grid, cv=training.inner_folds())
+
+    return make
 
 
 def _riemann_knn(training: Training) -> Any:

@@ -2,45 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, dataclass
 from itertools import groupby
+from typing import NamedTuple
 
+import numpy as np
+
+from covmetric.experiments.optimum import certified_optimum
+from covmetric.experiments.rows import RowFile, resume
 from covmetric.peers import leml
 from covmetric.problem import make_paper_problem
-from covmetric.solvers import solve
 
 LAMBDAS = (1e-2, 1e-3, 1e-4)
 #: Relative gap to which the optimum P* is certified.
 OPTIMUM_TOL = 1e-9
+#: The number of cycles of a run that are kept, at most, apart from the start and the last cycle.
+KEPT_CYCLES = 30
+
+
+class RankOneRun(NamedTuple):
+    """The settings of one run of LEML on one problem, which are the first fields of `RankOnePoint`."""
+
+    n: int
+    K: int
+    lam: float
+    seed: int
+    cycles: int
 
 
 @dataclass(frozen=True)
 class RankOnePoint:
-    """LEML after a number of cycles over the pairs.
+    """LEML after a number of cycles over the pairs. The first fields are the settings of the run.
 
     Attributes
     ----------
+    n : int
+        The size of the matrices.
+    K : int
+        The number of pairs.
     lam : float
         The paper's lambda.
     seed : int
         The seed of the problem.
+    cycles : int
+        The number of cycles after which the run stops.
     cycle : int
         The cycles so far.
     seconds : float
         The time that LEML has taken, without the certificates.
     excess : float
         P(W) - P*, with P* from Newton's method.
+    best_excess : float
+        The smallest P(W) - P* of all cycles so far.
     optimum : float
         P*, certified to a relative gap of 1e-9.
     """
 
+    n: int
+    K: int
     lam: float
     seed: int
+    cycles: int
     cycle: int
     seconds: float
     excess: float
+    best_excess: float
     optimum: float
+
+    @property
+    def run(self) -> RankOneRun:
+        """The settings of the run to which the point belongs."""
+        return RankOneRun(*astuple(self)[: len(RankOneRun._fields)])
 
 
 @dataclass(frozen=True)
@@ -69,7 +102,12 @@ class RankOneSummary:
 
 
 def rank_one(
-    n: int = 10, K: int = 50, lambdas: Sequence[float] = LAMBDAS, seeds: int = 5, cycles: int = 1000
+    n: int = 10,
+    K: int = 50,
+    lambdas: Sequence[float] = LAMBDAS,
+    seeds: int = 5,
+    cycles: int = 1000,
+    file: RowFile[RankOnePoint] | None = None,
 ) -> list[RankOnePoint]:
     """Run LEML on the paper's synthetic problems for a fixed number of cycles.
 
@@ -85,29 +123,48 @@ def rank_one(
         The number of problems per lambda.
     cycles : int, default=1000
         The number of cycles over the pairs.
+    file : RowFile of RankOnePoint, or None, default=None
+        The file to which each run is written as soon as it ends. Runs that it holds already are not repeated.
 
     Returns
     -------
     list of RankOnePoint
-        Every cycle of every run.
+        About 30 cycles of every run, evenly spaced on a logarithmic scale, with the start and the last cycle.
 
     Examples
     --------
     >>> points = rank_one(n=4, K=10, lambdas=[1e-2], seeds=1, cycles=50)
-    >>> points[-1].excess > 1e-3
-    True
+    >>> points[-1].cycle, points[-1].best_excess > 1e-3
+    (50, True)
     """
-    points = []
-    for lam in lambdas:
-        for seed in range(seeds):
-            problem = make_paper_problem(n, K, lam, seed)
-            optimum = solve(problem, "newton", tol=OPTIMUM_TOL).certificate.primal
-            h = leml(problem, tol=0.0, max_iter=cycles * K).history
-            points += [
-                RankOnePoint(lam, seed, int(cycle), float(seconds), float(primal - optimum), optimum)
-                for cycle, seconds, primal in zip(h.n_iter, h.seconds, h.primal, strict=True)
-            ]
-    return points
+    runs = [RankOneRun(n, K, lam, seed, cycles) for lam in lambdas for seed in range(seeds)]
+    return resume(file, runs, lambda point: point.run, _compute)
+
+
+def _compute(runs: Sequence[RankOneRun]) -> Iterator[tuple[RankOneRun, list[RankOnePoint]]]:
+    """Yield the points of each run."""
+    for run in runs:
+        problem = make_paper_problem(run.n, run.K, run.lam, run.seed)
+        optimum = certified_optimum(problem, OPTIMUM_TOL)
+        # The cycle that passes max_iter is the last.
+        history = leml(problem, tol=0.0, max_iter=run.cycles * run.K - 1).history
+        excess = history.primal - optimum
+        best_excess = np.minimum.accumulate(excess)
+        kept = np.unique(np.geomspace(1, run.cycles, KEPT_CYCLES).round().astype(int))
+        yield (
+            run,
+            [
+                RankOnePoint(
+                    *run,
+                    cycle=int(history.n_iter[i]),
+                    seconds=round(float(history.seconds[i]), 6),
+                    excess=float(excess[i]),
+                    best_excess=float(best_excess[i]),
+                    optimum=optimum,
+                )
+                for i in [0, *kept]
+            ],
+        )
 
 
 def rank_one_runs(points: Sequence[RankOnePoint]) -> list[list[RankOnePoint]]:
@@ -123,7 +180,7 @@ def rank_one_runs(points: Sequence[RankOnePoint]) -> list[list[RankOnePoint]]:
     list of lists of RankOnePoint
         One list per lambda and seed.
     """
-    return [list(run) for _, run in groupby(points, key=lambda point: (point.lam, point.seed))]
+    return [list(run) for _, run in groupby(points, key=lambda point: point.run)]
 
 
 def summarize_rank_one(points: Sequence[RankOnePoint]) -> list[RankOneSummary]:
@@ -141,12 +198,9 @@ def summarize_rank_one(points: Sequence[RankOnePoint]) -> list[RankOneSummary]:
 
     Examples
     --------
-    >>> point = RankOnePoint(lam=1e-2, seed=0, cycle=0, seconds=0.0, excess=0.5, optimum=2.0)
-    >>> later = RankOnePoint(lam=1e-2, seed=0, cycle=1, seconds=0.1, excess=0.7, optimum=2.0)
-    >>> summarize_rank_one([point, later])
-    [RankOneSummary(lam=0.01, seed=0, optimum=2.0, excess=0.7, best_excess=0.5)]
+    >>> summary = summarize_rank_one(rank_one(n=4, K=10, lambdas=[1e-2], seeds=2, cycles=5))
+    >>> [row.seed for row in summary]
+    [0, 1]
     """
-    return [
-        RankOneSummary(run[-1].lam, run[-1].seed, run[-1].optimum, run[-1].excess, min(point.excess for point in run))
-        for run in rank_one_runs(points)
-    ]
+    ends = [run[-1] for run in rank_one_runs(points)]
+    return [RankOneSummary(end.lam, end.seed, end.optimum, end.excess, end.best_excess) for end in ends]

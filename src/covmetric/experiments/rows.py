@@ -40,12 +40,12 @@ class RowFile(Generic[Row]):
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from covmetric.experiments.rank_one import RankOnePoint
-    >>> point = RankOnePoint(lam=1e-2, seed=0, cycle=0, seconds=0.0, excess=0.5, optimum=2.0)
+    >>> from covmetric.experiments.rank_one import RankOneSummary
+    >>> row = RankOneSummary(lam=1e-2, seed=0, optimum=2.0, excess=0.5, best_excess=0.25)
     >>> with TemporaryDirectory() as folder:
-    ...     file = RowFile(Path(folder) / "leml.csv", RankOnePoint)
-    ...     file.write([point])
-    ...     file.read() == [point]
+    ...     file = RowFile(Path(folder) / "leml.csv", RankOneSummary)
+    ...     file.write([row])
+    ...     file.read() == [row]
     True
     """
 

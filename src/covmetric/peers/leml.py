@@ -1,4 +1,4 @@
-"""The method of Huang et al.: Log-Euclidean Metric Learning, with the projection as published."""
+"""The method of Huang et al.: Log-Euclidean Metric Learning, with its projection reconstructed."""
 
 from __future__ import annotations
 
@@ -19,16 +19,20 @@ from covmetric.solvers import History
 class LEML(PairPeer):
     """Log-Euclidean Metric Learning: Phi = log, LogDet loss, and ITML's projections as if each pair had rank one.
 
-    The following comes from the source [1]_, according to the paper on which this library is based (we did not have the
-    text of the source). The distance is D(X1, X2) = tr(Q (log X1 - log X2)^2). The problem is our `problem_` with slack
+    This class is a reconstruction, because we did not have the text of the source [1]_. The paper on which this
+    library is based says that the method is based on the Log-Euclidean metric, that its loss is a special case of the
+    paper's problem, and that it uses the cyclic Dykstra algorithm, but that its authors "misused the Woodbury matrix
+    inversion formula when deriving the projection onto a single half-space". The paper does not say how. The original
+    may therefore differ from this class.
+
+    The reconstruction uses the distance D(X1, X2) = tr(Q (log X1 - log X2)^2). The problem is our `problem_` with slack
     "is". The algorithm projects cyclically, one pair at a time, by ITML's closed form with p = tr(Q A) instead of
     p = v^T Q v, and with the update Q <- Q + beta Q A Q. That closed form is exact if A = v v^T. But
-    A = (log X1 - log X2)^2 has full rank, so the projected Q does not lie on the half-space ("they misused the
-    Woodbury matrix inversion formula"). The iteration converges to a point that is not optimal; for small lam it had
-    not converged after 1,000 cycles on NATOPS. `certificate_` bounds the distance from the optimum, and `history_`
-    holds the objective after each cycle.
+    A = (log X1 - log X2)^2 has full rank, so the projected Q does not lie on the half-space. The iteration converges to
+    a point that is not optimal; for small lam it had not converged after 1,000 cycles on NATOPS. `certificate_` bounds
+    the distance from the optimum, and `history_` holds the objective after each cycle.
 
-    The following comes from ITML's code [2]_, on which the source builds: the step gamma/(gamma+1) (1/p - 1/xi); the
+    The following comes from ITML's code [2]_: the step gamma/(gamma+1) (1/p - 1/xi); the
     rule that stops if ||multipliers - old||_1 / (||multipliers||_2 + ||old||_2) < tol after a cycle; and the limit of
     100,000 projections. The code has tol = 1e-2. Our default is 1e-3, as in metric-learn's ITML, which gives LEML more
     iterations. ITML's code does not warn at the limit, and neither does this class; see `converged_`.
@@ -237,7 +241,7 @@ class _State:
             multipliers[k] -= alpha
             beta = y * alpha / (1.0 - y * alpha * p)
             xi[k] = 1.0 / (1.0 / xi[k] + y * alpha / gamma)
-            W = W + beta * (G @ G.T)  # LEML's error: Woodbury's formula needs a matrix instead of the scalar beta
+            W = W + beta * (G @ G.T)  # the presumed error: Woodbury's formula needs a matrix, not the scalar beta
         self.W = W
 
 

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from covmetric.problem.certificate import Certificate, divergence_roots
 from covmetric.problem.metric_problem import CertifiedPoint, MetricProblem
+from covmetric.problem.stopping_criterion import PaperBound, paper_bound
 from covmetric.problem.sums import PairSums
 from covmetric.problem.synthetic import make_paper_problem
 
-__all__ = ["Certificate", "CertifiedPoint", "MetricProblem", "PairSums", "divergence_roots", "make_paper_problem"]
+__all__ = [
+    "Certificate",
+    "CertifiedPoint",
+    "MetricProblem",
+    "PairSums",
+    "PaperBound",
+    "divergence_roots",
+    "make_paper_problem",
+    "paper_bound",
+]

@@ -71,7 +71,8 @@ class Certificate:
         Certificate
         """
         gap = primal - dual
-        return cls(primal, dual, gap, gap / max(1.0, abs(primal)), max_violation, tol, rounding)
+        relative_gap = math.inf if gap == math.inf else gap / max(1.0, abs(primal))
+        return cls(primal, dual, gap, relative_gap, max_violation, tol, rounding)
 
     @property
     def bound(self) -> float:
@@ -106,7 +107,7 @@ class Certificate:
     def __str__(self) -> str:
         lo, hi = self.distance_factor
         verdict = "within" if self.solved else "NOT proven within"
-        relative = self.bound / max(1.0, abs(self.primal))
+        relative = self.bound if math.isinf(self.bound) else self.bound / max(1.0, abs(self.primal))
         return (
             f"objective {self.primal:.10g}, at most {self.bound:.1e} above the optimum (relative {relative:.1e}, "
             f"{verdict} the tolerance {self.tol:.1e}); every squared distance is {_outwards(lo, hi)} times that of the "

@@ -163,7 +163,8 @@ class Primal:
         clear = bool((similar * (s - 1.0) > shift).all() and (shift < _SMALL_SHIFT * s).all() and s.min() > 1e-100)
         losses, deviation = self._clear_losses(s, shift) if clear else self._unclear_losses(similar, s, shift)
         # The evaluation of d itself: a few roundings of terms no larger than d(s) + |d'(s)| s.
-        size = losses + np.where(losses > 0.0, np.abs(self._slack.gradient(s)) * s, 0.0)
+        finite = (losses > 0.0) & np.isfinite(losses)
+        size = losses + np.where(finite, np.abs(self._slack.gradient(s)) * s, 0.0)
         error = weights * (deviation + 8.0 * _UNIT * size)
         total = weights * losses
         # np.sum adds blocks of 128 numbers in pairs.
@@ -182,4 +183,5 @@ class Primal:
 
         losses = loss_at(s)
         upwards, downwards = loss_at(s + shift) - losses, loss_at(np.maximum(s - shift, 0.0)) - losses
-        return losses, np.maximum(np.abs(upwards), np.abs(downwards))
+        # An infinite loss may deviate by anything; the difference of two of them is not a number.
+        return losses, np.where(np.isinf(losses), np.inf, np.maximum(np.abs(upwards), np.abs(downwards)))

@@ -1,4 +1,4 @@
-"""The synthetic problem of the paper's convergence experiment (its section 4.1)."""
+"""The synthetic problem of the paper's convergence experiment (its section 5.1)."""
 
 from __future__ import annotations
 

@@ -7,17 +7,13 @@ import pytest
 
 from covmetric.experiments.convergence import convergence
 from covmetric.experiments.fold_results import ComparisonTable, FoldResult, MethodRow
-from covmetric.experiments.image_sets import SetRow
 from covmetric.experiments.rank_one import RankOnePoint
-from covmetric.experiments.recognition import PHIS, SLACKS, RecognitionRow
 from covmetric.experiments.reports import (
     Picture,
     TextTable,
     comparison_figure,
     convergence_report,
-    image_set_report,
     rank_one_report,
-    recognition_report,
 )
 
 
@@ -37,71 +33,41 @@ def test_convergence_report_has_one_row_per_setting_and_three_pictures():
         ["4", lam, o] for lam in ("1e-01", "1e-02") for o in ("cyclic", "perm", "rand")
     ]
     assert all(len(row) == len(text.head) for row in text.rows)
-    assert text.rows[0][7] == f"{table.gap_after(4, 1e-1, 'cyclic', 1):.1e}"
-    assert "over 2 problems with K = 50 and slack `is`" in report.parts[0]
+    summary = table.summary()[0]
+    assert text.rows[0][3:7] == [
+        f"{summary.epochs:g}", f"{summary.seconds:.4f}", f"{summary.certified_epochs:g}", "0"
+    ]  # fmt: skip
+    assert text.rows[0][7] == f"{table.objective_gap_after(4, 1e-1, 'cyclic', 1):.1e}"
+    assert "BD(W_t, xi-bar_t) - P*" in report.parts[0] and "section 5.1" in report.title
+    assert "over 2 problems with K = 50 and slack `is`" in report.parts[1]
+    perm, rand = (table.wins(order)[0] for order in ("perm", "rand"))
+    assert f"by the objective gap: `perm` in {perm} of 2, `rand` in {rand} of 2." in report.parts[3]
     assert [picture.filename for picture in pictures(report)] == [
         f"convergence-{x}.png" for x in ("epoch", "projections", "seconds")
     ]
     labels = [picture.draw().axes[0].get_xlabel() for picture in pictures(report)]
-    assert labels == ["epochs", "projections onto a half-space", "seconds"]
+    assert labels == ["epochs", "projections onto a half-space", "seconds of projections"]
     assert report.records is table.points
 
 
-@pytest.fixture
-def recognition_rows():
-    return [
-        RecognitionRow(
-            protocol, variant, seed, phi, W, lam,
-            accuracy=0.5 + 0.1 * PHIS.index(phi) + 0.02 * seed + 0.01 * ["eye", *SLACKS].index(W),
-            relative_gap=0.0, seconds=1.0,
-        )
-        for protocol in ("p", "q")
-        for seed in (0, 1)
-        for phi in PHIS
-        for W, variant, lam in (("eye", "", np.inf), *((slack, "paper", 10.0**-seed) for slack in SLACKS))
-    ]  # fmt: skip
-
-
-def test_recognition_report_has_a_table_and_a_panel_per_protocol(recognition_rows):
-    report = recognition_report("textures", "Textures", recognition_rows)
-    assert [table.title for table in tables(report)] == ["p, paper", "q, paper"]
-    assert tables(report)[0].rows[1] == ["log", "61.0 ± 1.0", "62.0 ± 1.0", "63.0 ± 1.0", "64.0 ± 1.0", "1, 0.1"]
-    assert "over 2 splits" in report.parts[0]
-    (picture,) = pictures(report)
-    panels = picture.draw().axes
-    assert [axes.get_title() for axes in panels] == ["p", "q"]
-    assert [label.get_text() for label in panels[0].get_xticklabels()] == list(PHIS)
-    np.testing.assert_allclose(
-        [bar.get_height() for bar in panels[0].patches], [b + 10 * phi for b in (51, 52, 53, 54) for phi in range(4)]
-    )
-    assert picture.filename == "textures.png"
-
-
-def test_image_set_report_names_the_chosen_lambda():
-    rows = [
-        SetRow("log", repeat, lam, 0.8 + 0.1 * repeat, leave_one_out, 0.0, status, 1800.0)
-        for repeat in (0, 1)
-        for lam, leave_one_out, status in ((np.inf, 0.7, ""), (1e-2, 0.9, "SOLVED"), (1e-3, 0.8, "MAX_ITER"))
-    ]
-    report = image_set_report(rows)
-    (table,) = tables(report)
-    assert table.rows[1] == ["0.01", "85.00 ± 5.00", "90.0", "2", "1800"]
-    assert [row[3] for row in table.rows] == ["2", "2", "0"]
-    assert "Lambda = 0.01 has" in report.parts[2] and "over 2 repeats is 85.00 ± 5.00 percent" in report.parts[2]
-    assert "took 1.00 hours" in report.parts[2]
+def test_convergence_report_without_the_cyclic_order_has_no_comparison():
+    report = convergence_report(convergence(sizes=[3], lambdas=[1e-1], orders=["perm"], seeds=1))
+    assert [type(part).__name__ for part in report.parts] == ["str", "str", "TextTable"] + ["Picture"] * 3
 
 
 def test_rank_one_report_draws_one_line_per_run():
     points = [
-        RankOnePoint(lam, seed, cycle, 0.0, 1.0 / (1 + cycle) + 0.1, 5.0)
+        RankOnePoint(6, 15, lam, seed, 3, cycle, 0.0, 1.0 / (1 + cycle) + 0.1, 0.2, 5.0)
         for lam in (1e-1, 1e-2)
         for seed in (0, 1, 2)
         for cycle in range(4)
     ]
     report = rank_one_report(points)
     (table,) = tables(report)
-    assert len(table.rows) == 6 and table.rows[0] == ["0.1", "0", "5.0000", "0.3500", "0.3500"]
+    assert len(table.rows) == 6 and table.rows[0] == ["0.1", "0", "5.0000", "0.3500", "0.2000"]
     assert "after 3 cycles" in table.head[3]
+    assert "is a reconstruction" in report.parts[0] and "6 problems with n = 6 and K = 15" in report.parts[1]
+    assert "any run and cycle is 0.2." in report.parts[1]
     panels = pictures(report)[0].draw().axes
     assert [len(axes.lines) for axes in panels] == [3 + 1, 3 + 1]
     assert [axes.get_title() for axes in panels] == ["lambda = 0.1", "lambda = 0.01"]

@@ -7,6 +7,7 @@ from covmetric.experiments.reports.convergence import convergence_report
 from covmetric.experiments.reports.gestures import gesture_figure
 from covmetric.experiments.reports.image_sets import image_set_report
 from covmetric.experiments.reports.rank_one import rank_one_report
+from covmetric.experiments.reports.readings import readings_report
 from covmetric.experiments.reports.recognition import recognition_report
 from covmetric.experiments.reports.report import Picture, Report, TextTable, write_csv
 
@@ -19,6 +20,7 @@ __all__ = [
     "gesture_figure",
     "image_set_report",
     "rank_one_report",
+    "readings_report",
     "recognition_report",
     "write_csv",
 ]
