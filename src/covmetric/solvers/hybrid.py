@@ -7,25 +7,25 @@ from typing import Any
 
 import numpy as np
 
-from covmetric._utils.tuning import step_seconds, sweep_seconds
+from covmetric._utils.tuning import interior_seconds, newton_seconds, sweep_seconds
 from covmetric._utils.validation import FloatArray, is_number
 from covmetric.orders import Order
-from covmetric.problem import Certificate, CertifiedPoint, MetricProblem
+from covmetric.problem import CertifiedPoint, MetricProblem
 from covmetric.solvers.base import Solver, StepFailed, StepStalled
 from covmetric.solvers.dykstra import Dykstra
 from covmetric.solvers.interior import Interior
 from covmetric.solvers.newton import Newton
 
-# Newton's model holds from this relative gap on: it then takes two to ten steps to 1e-6.
+# Newton's model holds from this relative gap on: it then takes two to ten steps.
 _NEWTON_GAP = 0.2
-# The number of steps of the interior-point method on a problem on which the other methods crawl.
-_INTERIOR_STEPS = 18.0
-# Newton crawls if more than this many steps would be needed at the present rate.
-_NEWTON_PATIENCE = 12.0
+# The steps that Newton's method takes from there, and that the interior-point method takes from the beginning.
+_NEWTON_STEPS, _INTERIOR_STEPS = 5.0, 16.0
+# The steps that Newton's method is expected to take after it had to start again with smaller weights.
+_STEPS_AFTER_RETREAT = 20.0
 # The epochs after which the rate of Dykstra is judged: the gap need not shrink in every epoch.
 _FIRST_EPOCHS = 2
-# While the relative gap is above _NEWTON_GAP, Newton's steps are certified every this many steps, to measure the rate.
-_CERTIFY_NEWTON_EVERY = 4
+# The steps over which the decrease of the objective is compared, to judge the rate of Newton's method.
+_WINDOW = 4
 
 
 @dataclass
@@ -52,6 +52,8 @@ class HybridState:
         The number of epochs of this phase after its first certificate.
     first_gap : float
         The relative gap at the first certificate of this phase.
+    primals : list of float
+        The objectives after the last steps of Newton's method with the full weights.
     failed : set of str
         The methods that crawled or failed.
     """
@@ -65,16 +67,17 @@ class HybridState:
     last_iter: int = 0
     epochs: int = -1
     first_gap: float = np.inf
+    primals: list[float] = field(default_factory=list)
     failed: set[str] = field(default_factory=set)
 
 
 class Hybrid(Solver[HybridState]):
     """Dykstra's algorithm until Newton's model holds, then Newton's method; an interior-point method if either crawls.
 
-    An iteration is an epoch or a step. The certified gap decides: Newton's method takes over as soon as the relative
-    gap is below 0.2. If the gap shrinks so slowly that Dykstra would need many more epochs to get there, or Newton
-    many more steps to finish, the interior-point method solves the problem. Its number of steps hardly depends on the
-    scale of the data, but its steps are more expensive.
+    An iteration is an epoch or a step. Newton's method takes over once the certified relative gap is below 0.2, unless
+    Dykstra is about to finish. The measured decreases of the gap (Dykstra) and of the objective (Newton) tell how many
+    more epochs or steps are needed. If they would take longer than the interior-point method, that method solves the
+    problem. Its number of steps hardly depends on the scale of the data, but its steps are more expensive.
 
     Parameters
     ----------
@@ -122,9 +125,12 @@ class Hybrid(Solver[HybridState]):
     def step(self, problem: MetricProblem, state: HybridState) -> None:
         try:
             state.solver.step(problem, state.state)
+            crawls = state.solver.name == Newton.name and _newton_crawls(problem, state)
         except (StepFailed, StepStalled):
-            self._give_up(problem, state, state.last)
+            crawls = True
         state.n_iter += 1
+        if crawls:
+            self._give_up(problem, state, state.last)
 
     def _give_up(self, problem: MetricProblem, state: HybridState, point: CertifiedPoint) -> None:
         """Continue with the next method that has not failed yet, from a certified point."""
@@ -148,38 +154,27 @@ class Hybrid(Solver[HybridState]):
         started = solver.start(problem, point, state.rng)
         state.projections += state.solver.projections(state.state)
         state.solver, state.state = solver, started
-        state.epochs, state.first_gap = -1, np.inf
+        state.epochs, state.first_gap, state.primals = -1, np.inf, []
 
     def due(self, problem: MetricProblem, state: HybridState, tol: float) -> bool:
-        if state.solver.due(problem, state.state, tol):
-            return True
         far = state.last.certificate.relative_gap > _NEWTON_GAP
-        waited = state.n_iter - state.last_iter
-        return far and (state.solver.name == Dykstra.name or waited >= _CERTIFY_NEWTON_EVERY)
+        # Far from the optimum, the gap is measured after every epoch.
+        return state.solver.due(problem, state.state, tol) or (far and state.solver.name == Dykstra.name)
 
     def candidate(self, state: HybridState) -> tuple[FloatArray | None, FloatArray | None]:
         return state.solver.candidate(state.state)
 
     def resume(self, problem: MetricProblem, state: HybridState, point: CertifiedPoint) -> None:
-        before, iterations = state.last, state.n_iter - state.last_iter
+        iterations = state.n_iter - state.last_iter
         state.last, state.last_iter = point, state.n_iter
-        phase = state.solver.name
-        near = point.certificate.relative_gap <= _NEWTON_GAP
-        if phase == Dykstra.name and near and Newton.name not in state.failed:
-            self._switch(problem, state, point, Newton.name)
-        elif self._crawls(problem, state, before, iterations):
-            self._give_up(problem, state, point)
-        else:
-            state.solver.resume(problem, state.state, point)
-
-    @staticmethod
-    def _crawls(problem: MetricProblem, state: HybridState, before: CertifiedPoint, iterations: int) -> bool:
-        """Return whether another method is expected to be faster, at the rate since the last certificate."""
-        if state.solver.name == Interior.name or len(state.failed) == len(_succession(problem)) - 1:
-            return False
-        if state.solver.name == Dykstra.name:
-            return _dykstra_crawls(problem, state, iterations)
-        return _newton_crawls(state, before.certificate, iterations)
+        if state.solver.name == Dykstra.name and len(state.failed) < 2:
+            if _newton_takes_over(problem, state, iterations) and Newton.name not in state.failed:
+                self._switch(problem, state, point, Newton.name)
+                return
+            if _dykstra_crawls(problem, state):
+                self._give_up(problem, state, point)
+                return
+        state.solver.resume(problem, state.state, point)
 
     def projections(self, state: HybridState) -> int:
         return state.projections + state.solver.projections(state.state)
@@ -199,31 +194,62 @@ def _succession(problem: MetricProblem) -> tuple[str, ...]:
     return Interior.name, Newton.name, Dykstra.name
 
 
-def _dykstra_crawls(problem: MetricProblem, state: HybridState, iterations: int) -> bool:
-    """Return whether the epochs until Newton's model holds take longer than the interior-point method."""
-    gap = state.last.certificate.relative_gap
+def _size(problem: MetricProblem) -> tuple[int, int, int]:
+    return problem.n, problem.m, problem.n_pairs
+
+
+def _epochs_to(state: HybridState, gap: float) -> float:
+    """Return the number of epochs until the relative gap is this small, at the rate of this phase."""
+    now = state.last.certificate.relative_gap
+    if now <= gap:
+        return 0.0
+    rate = float(np.log(state.first_gap / now)) / max(state.epochs, 1)
+    return float(np.log(now / max(gap, 1e-16))) / rate if rate > 0.0 else np.inf
+
+
+def _newton_takes_over(problem: MetricProblem, state: HybridState, iterations: int) -> bool:
+    """Return whether Newton's model holds and Newton is expected to finish before Dykstra."""
+    certificate = state.last.certificate
     if state.epochs < 0:
-        state.epochs, state.first_gap = 0, gap
+        state.epochs, state.first_gap = 0, certificate.relative_gap
+    else:
+        state.epochs += iterations
+    if certificate.relative_gap > _NEWTON_GAP:
         return False
-    state.epochs += iterations
-    if state.epochs < _FIRST_EPOCHS:
-        return False
-    rate = float(np.log(state.first_gap / gap)) / state.epochs
-    epochs = (
-        _INTERIOR_STEPS
-        * step_seconds(problem.n, problem.m, problem.n_pairs)
-        / sweep_seconds(problem.n, problem.m, problem.n_pairs, 0)
-    )
-    return bool(not np.log(gap / _NEWTON_GAP) < max(_INTERIOR_STEPS, epochs) * rate)
+    epochs = _epochs_to(state, certificate.tol) if state.epochs else 1.0
+    n, m, K = _size(problem)
+    return bool(epochs * sweep_seconds(n, m, K, 0) > _NEWTON_STEPS * newton_seconds(n, m, K))
 
 
-def _newton_crawls(state: HybridState, before: Certificate, iterations: int) -> bool:
-    """Return whether Newton's method is stuck near the boundary of the cone, or needs many more steps."""
-    if state.state.retreats > 0:
-        return True
-    now = state.last.certificate
-    if state.state.weight_fraction < 1.0 or now.relative_gap <= _NEWTON_GAP:
+def _dykstra_crawls(problem: MetricProblem, state: HybridState) -> bool:
+    """Return whether the epochs until Newton's model holds take longer than the interior-point method."""
+    if state.epochs < _FIRST_EPOCHS or state.last.certificate.relative_gap <= _NEWTON_GAP:
         return False
-    # The number of steps until the gap is closed, if it shrinks by the same amount in each.
-    decrease = max(before.primal - now.primal, before.gap - now.gap)
-    return iterations * now.gap > _NEWTON_PATIENCE * decrease
+    n, m, K = _size(problem)
+    dykstra = _epochs_to(state, _NEWTON_GAP) * sweep_seconds(n, m, K, 0) + _NEWTON_STEPS * newton_seconds(n, m, K)
+    return dykstra > _INTERIOR_STEPS * interior_seconds(n, m, K)
+
+
+def _newton_crawls(problem: MetricProblem, state: HybridState) -> bool:
+    """Return whether the steps that Newton's method still needs take longer than the interior-point method."""
+    if len(state.failed) == 2:
+        return False
+    newton = state.state
+    if newton.weight_fraction < 1.0:
+        state.primals = []
+    else:
+        state.primals.append(newton.primal)
+    steps = max(_STEPS_AFTER_RETREAT * newton.retreats, _steps_to_go(state.primals, state.last.certificate.tol))
+    n, m, K = _size(problem)
+    return steps * newton_seconds(n, m, K) > _INTERIOR_STEPS * interior_seconds(n, m, K)
+
+
+def _steps_to_go(primals: list[float], tol: float) -> float:
+    """Return the number of steps until the objective stops falling, if its decrease shrinks by the same factor."""
+    if len(primals) <= 2 * _WINDOW:
+        return 0.0
+    earlier, recent = primals[-2 * _WINDOW - 1] - primals[-_WINDOW - 1], primals[-_WINDOW - 1] - primals[-1]
+    left = recent / (max(tol, 1e-12) * max(1.0, abs(primals[-1])))
+    if not left > 1.0:
+        return 0.0
+    return _WINDOW * float(np.log(left)) / float(np.log(earlier / recent)) if earlier > recent else np.inf

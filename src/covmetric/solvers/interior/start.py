@@ -38,10 +38,12 @@ def central_start(pairs: ScaledPairs, factor: float = 1.0) -> InteriorPoint:
     """
     c, similar = pairs.weights, pairs.similar > 0.0
     theta = factor * _FIRST_THETA * max(1.0, float(c.max(initial=0.0)))
+    # If there are more pairs than rows, the products of the pairs can only be equal if those of W and M are larger.
+    theta_W = theta * max(1.0, len(c) / pairs.problem.n)
     tau = np.where(similar, 0.5 * c, 0.0)
     R = pairs.dual_factor(tau)
     inverse = solve_triangular(R, np.eye(len(R)), lower=True).T
-    s = theta * pairs.ratios(inverse)
+    s = theta_W * pairs.ratios(inverse)
     if not similar.all():
         wanted = np.where(similar, 0.0, 2.0 * theta / s)
         taken = pairs.taken(wanted, inverse)
@@ -51,7 +53,8 @@ def central_start(pairs: ScaledPairs, factor: float = 1.0) -> InteriorPoint:
         tau = np.where(similar, tau, min(1.0, _TAKEN / float(values[-1])) * wanted)
         R = pairs.dual_factor(tau)
         inverse = solve_triangular(R, np.eye(len(R)), lower=True).T
-    L = np.sqrt(theta) * inverse
+    L = np.sqrt(theta_W) * inverse
     s = pairs.ratios(L)
-    xi = np.where(similar, 2.0 * s + theta / c, np.minimum(0.5 * s, theta / (c + tau)))
+    above = s + np.maximum(s, theta / np.where(similar, tau, 1.0))
+    xi = np.where(similar, above, np.minimum(0.5 * s, theta / (c + tau)))
     return InteriorPoint(L, R, s, tau, v=pairs.similar * (xi - s), xi=xi, u=theta / xi)
