@@ -241,7 +241,7 @@ def _newton_crawls(problem: MetricProblem, state: HybridState) -> bool:
         state.primals.append(newton.primal)
     steps = max(_STEPS_AFTER_RETREAT * newton.retreats, _steps_to_go(state.primals, state.last.certificate.tol))
     n, m, K = _size(problem)
-    return steps * newton_seconds(n, m, K) > _INTERIOR_STEPS * interior_seconds(n, m, K)
+    return bool(steps * newton_seconds(n, m, K) > _INTERIOR_STEPS * interior_seconds(n, m, K))
 
 
 def _steps_to_go(primals: list[float], tol: float) -> float:
