@@ -24,6 +24,10 @@ KEPT_BYTES = 2**24
 # The index tables of half vectors are cached for matrices of up to this size.
 HALF_VECTORS_KEPT_BELOW = 256
 
+# --- The choice of the first method by `auto` (python -m benchmarks.cells) ---------------------------------------------
+# Dykstra may be first if the embedded examples have at least this many times as many rows as columns.
+THIN_RATIO = 4
+
 # --- Dykstra (python -m benchmarks.projection) ------------------------------------------------------------------------
 # Operations per call of the compiled sweep: few enough that Ctrl-C takes effect within a tenth of a second.
 OPERATIONS_PER_SWEEP = 5e8
