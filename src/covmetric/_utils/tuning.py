@@ -24,7 +24,7 @@ KEPT_BYTES = 2**24
 # The index tables of half vectors are cached for matrices of up to this size.
 HALF_VECTORS_KEPT_BELOW = 256
 
-# --- The choice of the first method by `auto` (python -m benchmarks.cells) ---------------------------------------------
+# --- The choice of the first method by `auto` (python -m benchmarks.cells) --------------------------------------------
 # Dykstra may be first if the embedded examples have at least this many times as many rows as columns.
 THIN_RATIO = 4
 
@@ -102,7 +102,7 @@ PAIR_OVERHEAD = 1e4
 
 
 def newton_seconds(n: int, m: int, n_pairs: int) -> float:
-    """Return the predicted time of a step of Newton's method, with half of the pairs active.
+    """Return the predicted time of a step of Newton's method, with most of the pairs active.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ def newton_seconds(n: int, m: int, n_pairs: int) -> float:
         The time in seconds.
     """
     passes = 3.0 * _pass_work(n, m, n_pairs)
-    return 4e-4 + (_system_work(n, m, 0.5 * n_pairs, 6.0) + passes + 20.0 * n**3) / SPEED
+    return 4e-4 + (_system_work(n, m, 0.8 * n_pairs, 6.0) + passes + 20.0 * n**3) / SPEED
 
 
 def interior_seconds(n: int, m: int, n_pairs: int) -> float:

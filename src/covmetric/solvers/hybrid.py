@@ -15,6 +15,7 @@ from covmetric.solvers.base import Solver, StepFailed, StepStalled
 from covmetric.solvers.dykstra import Dykstra
 from covmetric.solvers.interior import Interior
 from covmetric.solvers.newton import Newton
+from covmetric.solvers.newton.solver import NewtonState
 
 # Newton's model holds from this relative gap on: it then takes two to ten steps.
 _NEWTON_GAP = 0.2
@@ -152,6 +153,8 @@ class Hybrid(Solver[HybridState]):
                 problem.sums.half.identity, np.zeros(problem.n_pairs), point.certificate.tol
             )
         started = solver.start(problem, point, state.rng)
+        if isinstance(started, NewtonState):
+            started.may_retreat = started.weight_fraction < 1.0
         state.projections += state.solver.projections(state.state)
         state.solver, state.state = solver, started
         state.epochs, state.first_gap, state.primals = -1, np.inf, []

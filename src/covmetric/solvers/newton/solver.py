@@ -66,6 +66,8 @@ class NewtonState:
         The number of steps with the current fraction.
     retreats : int
         The number of times that the path has started again with smaller weights.
+    may_retreat : bool
+        Whether the path may start again. A warm start would be lost.
     iterative : bool
         Whether conjugate gradients are still efficient.
     n_steps : int
@@ -86,6 +88,7 @@ class NewtonState:
     fraction_growth: float = _GROWTH
     steps_at_fraction: int = 0
     retreats: int = 0
+    may_retreat: bool = True
     iterative: bool = True
     n_steps: int = 0
     steps_since_certificate: int = 0
@@ -324,9 +327,10 @@ def _follow_path(problem: MetricProblem, state: NewtonState, t: float, decrement
         state.weight_fraction = min(1.0, state.fraction_growth * state.weight_fraction)
         state.steps_at_fraction = 0
     degenerate = is_degenerate(state.C)
-    if degenerate or state.steps_at_fraction > _PATIENCE * (1 + state.retreats):
+    stuck = state.may_retreat and state.steps_at_fraction > _PATIENCE * (1 + state.retreats)
+    if degenerate or stuck:
         state.retreats += 1
-        if state.retreats > _MAX_RETREATS:
+        if state.retreats > _MAX_RETREATS or not state.may_retreat:
             raise StepFailed if degenerate else StepStalled
         state.weight_fraction *= 1e-2
         state.fraction_growth = max(0.3 * state.fraction_growth, _MIN_GROWTH)
