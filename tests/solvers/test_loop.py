@@ -163,7 +163,9 @@ def test_best_certificate_has_the_larger_rounding_error(order):
     record = _Record(tol=1e-3)
     for number, (primal, dual, rounding) in enumerate([(2.0, 0.0, 1e-9), (3.0, 1.0, 1e-2)][::order]):
         certificate = Certificate.from_values(primal, dual, max_violation=0.0, tol=1e-3, rounding=rounding)
-        record.add(number, 0, 0.0, CertifiedPoint(np.eye(1), np.zeros(1), certificate, np.ones(1), derived=False), "newton")
+        record.add(
+            number, 0, 0.0, CertifiedPoint(np.eye(1), np.zeros(1), certificate, np.ones(1), derived=False), "newton"
+        )
     best = record.best()
     assert (best.primal, best.dual, best.gap, best.tol) == (2.0, 1.0, 1.0, 1e-3)
     assert best.rounding == 1e-2
