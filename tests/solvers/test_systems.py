@@ -1,4 +1,4 @@
-"""The three linear systems of a Newton step agree with the dense matrix, and the cheapest one is chosen."""
+"""The four ways to solve the linear system of a step agree with the dense matrix, and the cheapest one is chosen."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from hypothesis import strategies as st
 
 from covmetric import MetricProblem, Newton, Status, make_paper_problem, solve
 from covmetric._utils.half_vectors import HalfVectors
-from covmetric.solvers import compiled
+from covmetric.problem import PairSums
+from covmetric.solvers import compiled, systems
 from covmetric.solvers.newton import solver as newton
+from covmetric.solvers.preconditioner import GaussianPreconditioner
 from covmetric.solvers.systems import (
     ActiveTerms,
     DenseSystem,
     IterativeSystem,
     PairSystem,
+    ThinSystem,
     choose_system,
     rates_along,
 )
@@ -73,27 +76,121 @@ def test_gradient_matches_differences_of_the_objective(seed):
     assert gradient @ half.pack(D) == pytest.approx((P(h) - P(-h)) / (2 * h), rel=1e-4, abs=1e-4)
 
 
-@pytest.mark.parametrize("seed", problem_seeds(12))
-def test_the_three_systems_agree(seed):
-    problem = random_problem(seed)
-    rng = np.random.default_rng(seed)
-    A = rng.standard_normal((problem.n, problem.n))
-    C = np.linalg.cholesky(A @ A.T + np.eye(problem.n))
-    active = np.flatnonzero(rng.random(problem.n_pairs) < 0.7)
+def random_terms(m, seed, examples=None, n_active=None):
+    """Return random terms and a random right-hand side; with few examples, those are transformed, not their pairs."""
+    rng = np.random.default_rng([m, seed])
+    n = m if m > 2 else int(rng.integers(2, 9))
+    K = int(rng.integers(8, 30))
+    embedded = rng.standard_normal((examples or 3 * K, n, m))
+    pairs = np.array([rng.choice(len(embedded), 2, replace=False) for _ in range(K)])
+    problem = MetricProblem(embedded, pairs, rng.choice([-1.0, 1.0], K), 1.0, 1.0)
+    A = rng.standard_normal((n, n))
+    C = np.linalg.cholesky(A @ A.T / n + 0.1 * np.eye(n))
+    active = np.flatnonzero(rng.random(K) < 0.7)[:n_active]
     forces, springs = rng.standard_normal(len(active)), rng.random(len(active))
-    half = HalfVectors(problem.n)
-    r = rng.standard_normal(half.size)
-    vectors = [half.pack(C.T @ a @ C) for a in naive.matrices(problem)[active]]
-    H = np.eye(half.size) + sum(h * np.outer(v, v) for h, v in zip(springs, vectors, strict=True))
-    force = sum((f * v for f, v in zip(forces, vectors, strict=True)), np.zeros(half.size))
-    for kind in (DenseSystem, PairSystem, IterativeSystem):
-        system = kind(ActiveTerms(problem, C, active, forces, springs))
-        np.testing.assert_allclose(system.force, force, rtol=1e-9, atol=1e-9)
-        # Conjugate gradients stop earlier far from the optimum, where the gradient is large.
-        for length, loose in ((0.05, 1e-2), (1.0, 0.0501)):
-            wanted = length / np.linalg.norm(r) * r
-            atol = length * (loose if kind is IterativeSystem else 1e-7)
-            np.testing.assert_allclose(np.linalg.norm(H @ system.solve(wanted) - wanted), 0.0, atol=atol)
+    return ActiveTerms(problem, C, active, forces, springs), rng
+
+
+def accurate(terms):
+    return IterativeSystem(terms, accuracy=1e-11)
+
+
+ALL_SYSTEMS = pytest.mark.parametrize("kind", [DenseSystem, PairSystem, ThinSystem, accurate])
+DIRECT_SYSTEMS = pytest.mark.parametrize("kind", [DenseSystem, PairSystem, ThinSystem])
+
+
+@ALL_SYSTEMS
+@pytest.mark.parametrize("m", [1, 2, 6])
+@pytest.mark.parametrize(("examples", "n_active"), [(None, None), (4, None), (None, 1), (None, 0)])
+def test_every_system_matches_the_dense_matrix(kind, m, examples, n_active):
+    for seed in range(3):
+        terms, rng = random_terms(m, seed, examples, n_active)
+        H, B = naive.step_system(terms.problem, terms.C, terms.active, terms.springs)
+        system = kind(terms)
+        np.testing.assert_allclose(system.force, terms.forces @ B, rtol=1e-9, atol=1e-9)
+        for _ in range(2):
+            z, weights = rng.standard_normal(len(H)), rng.standard_normal(len(terms.active))
+            np.testing.assert_allclose(system.weighted_sum(weights), weights @ B, rtol=1e-9, atol=1e-9)
+            np.testing.assert_allclose(system.rates(z), B @ z, rtol=1e-9, atol=1e-9)
+            np.testing.assert_allclose(system.solve(z), np.linalg.solve(H, z), rtol=1e-7, atol=1e-8)
+            x, rates = system.solve_affine(z, weights)
+            expected = np.linalg.solve(H, z - weights @ B)
+            np.testing.assert_allclose(x, expected, rtol=1e-7, atol=1e-8)
+            np.testing.assert_allclose(rates, B @ expected, rtol=1e-7, atol=1e-7)
+        assert not system.gave_up
+
+
+@DIRECT_SYSTEMS
+def test_one_factorisation_serves_several_right_hand_sides(kind, monkeypatch):
+    factorised = []
+
+    def cholesky(matrix):
+        factorised.append(matrix.shape)
+        return systems_cholesky(matrix)
+
+    systems_cholesky = systems._cholesky
+    monkeypatch.setattr(systems, "_cholesky", cholesky)
+    terms, rng = random_terms(2, 0)
+    system = kind(terms)
+    for _ in range(3):
+        system.solve_affine(rng.standard_normal(terms.half.size), rng.standard_normal(len(terms.active)))
+    assert len(factorised) == 1
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_conjugate_gradients_stop_at_a_fraction_of_the_gradient(seed):
+    """Far from the optimum, where the gradient is large, they stop earlier."""
+    terms, rng = random_terms((1, 2, 6)[seed % 3], seed)
+    H, _ = naive.step_system(terms.problem, terms.C, terms.active, terms.springs)
+    r = rng.standard_normal(len(H))
+    for length, fraction in ((0.05, 0.05), (1.0, 0.05)):
+        wanted = length / np.linalg.norm(r) * r
+        fraction = min(fraction, length)  # the fraction is that of the gradient itself if the gradient is small
+        residual = np.linalg.norm(H @ IterativeSystem(terms).solve(wanted) - wanted)
+        assert residual <= 1.0001 * fraction * length
+
+
+def gaussian_terms(m=1, n=20, K=1500):
+    """Return terms of Gaussian differences at a metric with eigenvalues over two decades."""
+    rng = np.random.default_rng(m)
+    problem = MetricProblem.from_differences(rng.standard_normal((K, n, m)), np.ones(K), 1.0, 1.0)
+    C = np.diag(np.geomspace(0.1, 1.0, n))
+    return ActiveTerms(problem, C, np.arange(K), np.zeros(K), rng.uniform(0.5, 1.5, K)), rng
+
+
+def hessian_products(monkeypatch, terms, r, accuracy):
+    """Return the solution by conjugate gradients and the number of iterations."""
+    products = []
+    with monkeypatch.context() as patch:
+        product = IterativeSystem._hessian_product
+        patch.setattr(IterativeSystem, "_hessian_product", lambda self, E: products.append(1) or product(self, E))
+        return IterativeSystem(terms, accuracy=accuracy).solve(r), len(products)
+
+
+@pytest.mark.parametrize("m", [1, 3])
+@pytest.mark.parametrize("accuracy", [1e-2, 1e-5, 1e-9])
+def test_conjugate_gradients_reach_their_accuracy_sooner_with_the_preconditioner(m, accuracy, monkeypatch):
+    terms, rng = gaussian_terms(m)
+    r = rng.standard_normal(terms.half.size)
+    x, count = hessian_products(monkeypatch, terms, r, accuracy)
+    C, half, springs = terms.C, terms.half, terms.springs
+    X = half.unpack(x)
+    image = X + C.T @ terms.problem.sums.hessian_product(C @ X @ C.T, springs, terms.active) @ C
+    assert np.linalg.norm(half.pack(image) - r) <= 1.001 * accuracy * np.linalg.norm(r)
+    monkeypatch.setattr(GaussianPreconditioner, "apply", lambda self, matrix: matrix)
+    y, count_without = hessian_products(monkeypatch, terms, r, accuracy)
+    np.testing.assert_allclose(x, y, atol=3.0 * accuracy * np.linalg.norm(r))
+    assert count < 0.3 * count_without
+
+
+def test_conjugate_gradients_give_up_at_their_limit():
+    terms, rng = gaussian_terms()
+    r = rng.standard_normal(terms.half.size)
+    for max_iter, gave_up in ((1, True), (200, False)):
+        system = IterativeSystem(terms, max_iter, accuracy=1e-6)
+        x = system.solve(r)
+        assert system.gave_up == gave_up
+        assert x @ r > 0.0, "a descent direction"
 
 
 @pytest.mark.parametrize("slack", SLACKS)
@@ -138,6 +235,35 @@ def test_the_cheapest_system_that_fits_is_chosen():
     assert kind(5, memory=8) is IterativeSystem
 
 
+def terms_of_size(n, m, n_active):
+    problem = MetricProblem.from_differences(np.ones((n_active, n, m)), np.ones(n_active), 1.0, 1.0)
+    ones = np.ones(n_active)
+    return ActiveTerms(problem, np.eye(n), np.arange(n_active), ones, ones)
+
+
+def test_vectors_have_the_thin_system():
+    assert type(choose_system(terms_of_size(100, 1, 60), 2**30, iterative=False)) is ThinSystem
+    assert type(choose_system(terms_of_size(100, 2, 60), 2**30, iterative=False)) is ThinSystem
+    assert type(choose_system(terms_of_size(4, 1, 500), 2**30, iterative=False)) is DenseSystem
+
+
+@pytest.mark.parametrize("m", [1, 2, 8])
+@pytest.mark.parametrize("n_active", [3, 20, 300])
+def test_arrays_of_a_system_fit_into_the_memory(m, n_active):
+    """A smaller memory gives another system, and in the end conjugate gradients, which keep no matrix."""
+    terms = terms_of_size(8, m, n_active)
+    kinds = []
+    for memory in np.geomspace(1e7, 100.0, 60):
+        system = choose_system(terms, memory, iterative=False)
+        kinds.append(type(system))
+        if not isinstance(system, IterativeSystem):
+            system.solve_affine(np.ones(terms.half.size), np.ones(n_active))
+            values = [a for value in vars(system).values() for a in (value if isinstance(value, tuple) else [value])]
+            arrays = [a if a.base is None else a.base for a in values if isinstance(a, np.ndarray) and a.ndim > 1]
+            assert sum({id(a): a.nbytes for a in arrays}.values()) <= memory
+    assert kinds[-1] is IterativeSystem and len(set(kinds)) >= 2
+
+
 @pytest.mark.parametrize(("examples", "K"), [(10, 60), (300, 3000)])
 def test_rates_from_examples_match_inner_products_of_pairs(examples, K):
     """With few pairs the lower triangles are used, with many pairs each example is mapped once."""
@@ -149,3 +275,23 @@ def test_rates_from_examples_match_inner_products_of_pairs(examples, K):
     E += E.T
     expected = problem.sums.inner_products(E)
     np.testing.assert_allclose(rates_along(problem.sums, E), expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("m", [1, 30])
+def test_nearly_equal_examples_are_subtracted_before_they_are_transformed(m):
+    """The difference of their images would have no correct digit."""
+    rng = np.random.default_rng(0)
+    embedded = rng.standard_normal((20, 5, m))
+    embedded[1] = embedded[0] * (1.0 + 1e-15 * rng.choice([-1.0, 1.0], embedded[0].shape))
+    pairs = np.array([(0, 1), (1, 0), *(rng.choice(20, 2, replace=False) for _ in range(100))])
+    sums = PairSums(np.ascontiguousarray(np.swapaxes(embedded, 1, 2)), pairs)
+    np.testing.assert_array_equal(np.unique(np.sort(pairs[sums.close_pairs], axis=1), axis=0), [[0, 1]])
+    E = rng.standard_normal((5, 5))
+    E += E.T
+    F = embedded[pairs[:, 0]] - embedded[pairs[:, 1]]
+    np.testing.assert_allclose(rates_along(sums, E), np.einsum("kim,ij,kjm->k", F, E, F), rtol=1e-9)
+    indices = np.arange(len(pairs))[::-1]
+    transformed = np.concatenate([G for _, G in sums.roughly_transformed(indices, E)])
+    expected = np.einsum("kim,ij->kmj", F[indices], E)
+    scale = np.abs(expected).max(axis=(1, 2), keepdims=True)
+    assert (np.abs(transformed - expected) <= 1e-10 * scale).all()

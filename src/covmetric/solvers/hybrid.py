@@ -121,7 +121,12 @@ class Hybrid(Solver[HybridState]):
             raise ValueError(f"memory must be a positive number of bytes, got {self.memory!r}")
         warm = bool(point.multipliers.any()) and point.certificate.relative_gap <= _NEWTON_GAP
         solver = self._solver(Newton.name if warm else self.first)
-        return HybridState(solver, solver.start(problem, point, rng), rng, 0, 0, point)
+        state = HybridState(solver, None, rng, 0, 0, point)
+        try:
+            state.state = solver.start(problem, point, rng)
+        except StepFailed:
+            self._give_up(problem, state, point)
+        return state
 
     def step(self, problem: MetricProblem, state: HybridState) -> None:
         try:
@@ -155,7 +160,10 @@ class Hybrid(Solver[HybridState]):
         started = solver.start(problem, point, state.rng)
         if isinstance(started, NewtonState):
             started.may_retreat = started.weight_fraction < 1.0
-        state.projections += state.solver.projections(state.state)
+        if solver.name == Dykstra.name:  # its metric has to be that of the multipliers
+            solver.resume(problem, started, point)
+        if state.state is not None:
+            state.projections += state.solver.projections(state.state)
         state.solver, state.state = solver, started
         state.epochs, state.first_gap, state.primals = -1, np.inf, []
 
@@ -170,14 +178,16 @@ class Hybrid(Solver[HybridState]):
     def resume(self, problem: MetricProblem, state: HybridState, point: CertifiedPoint) -> None:
         iterations = state.n_iter - state.last_iter
         state.last, state.last_iter = point, state.n_iter
-        if state.solver.name == Dykstra.name and len(state.failed) < 2:
-            if _newton_takes_over(problem, state, iterations) and Newton.name not in state.failed:
-                self._switch(problem, state, point, Newton.name)
-                return
-            if _dykstra_crawls(problem, state):
-                self._give_up(problem, state, point)
-                return
-        state.solver.resume(problem, state.state, point)
+        try:
+            if state.solver.name == Dykstra.name and len(state.failed) < 2:
+                if _newton_takes_over(problem, state, iterations) and Newton.name not in state.failed:
+                    self._switch(problem, state, point, Newton.name)
+                    return
+                if _dykstra_crawls(problem, state):
+                    raise StepFailed
+            state.solver.resume(problem, state.state, point)
+        except StepFailed:
+            self._give_up(problem, state, point)
 
     def projections(self, state: HybridState) -> int:
         return state.projections + state.solver.projections(state.state)

@@ -57,8 +57,11 @@ class GaussianPreconditioner:
         Returns
         -------
         array of shape (n, n)
+            An exactly symmetric matrix.
         """
         U = self._vectors
         image = (U.T @ matrix @ U) * self._inverse
         image.flat[:: len(U) + 1] -= self._shift * float(self._values @ image.diagonal()) * self._scaled
-        return np.asarray(U @ image @ U.T)
+        result = U @ image @ U.T
+        # Sums over pairs read one triangle of a matrix. Conjugate gradients amplify any difference to the other one.
+        return np.asarray(0.5 * (result + result.T))

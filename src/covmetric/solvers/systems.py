@@ -477,7 +477,8 @@ def rates_along(sums: PairSums, E: FloatArray) -> FloatArray:
     """Return <A_k, E> of all pairs, accurate enough for a step.
 
     If there are many pairs on few examples, E Phi is computed once per example instead of once per pair. The result
-    loses one or two digits if the examples are far from their mean; the certificate uses `PairSums.inner_products`.
+    loses a few digits if the examples are far from their mean; the certificate uses `PairSums.inner_products`. So does
+    this function for pairs of examples that are nearly equal.
 
     Parameters
     ----------
@@ -496,6 +497,9 @@ def rates_along(sums: PairSums, E: FloatArray) -> FloatArray:
     rows = sums.centred_rows().reshape(-1, len(E))
     rates = np.empty(len(sums.pairs))
     _kernels().pair_products(rows.reshape(count, -1), (rows @ E).reshape(count, -1), sums.pairs, rates)
+    close = sums.close_pairs
+    if len(close):
+        rates[close] = sums.inner_products(E, close)
     return rates
 
 
@@ -525,7 +529,7 @@ def choose_system(terms: ActiveTerms, memory: float, iterative: bool = True, acc
     direct: dict[type[DenseSystem | PairSystem | ThinSystem], float] = {}
     if 8.0 * p * p <= memory:
         direct[DenseSystem] = a * p * p + p**3 + transform
-    if 8.0 * a * (p + a) <= memory:
+    if 8.0 * a * (p + 2 * a) <= memory:
         direct[PairSystem] = a * a * p + a**3 + transform
     if 8.0 * a * (m * n + 2 * a) <= memory:
         direct[ThinSystem] = a * a * m * m * (n + THIN_OVERHEAD) + a**3 + transform

@@ -101,7 +101,8 @@ class ScaledPairs:
         if failed:
             raise StepFailed
         rest = sums.gram(-weights, transform=inverse)
-        return np.asarray(R.T @ cholesky(sums.half.identity - rest))
+        product = R.T @ cholesky(sums.half.identity - rest)
+        return np.asarray(product * np.sign(product.diagonal()))  # R may have negative entries on its diagonal
 
     def taken(self, tau: FloatArray, transform: FloatArray) -> FloatArray:
         """Return T^T (sum_k tau_k / b_k A_k) T.
