@@ -134,7 +134,7 @@ OBJECTIVE_GAPS = [[9.0, 0.5, 0.01, 0.02, -1e-15], [9.0, 0.2, 0.04, 0.01], [9.0, 
 
 def make_points(orders=("cyclic", "perm")):
     return [
-        Point(n, 50, lam, "is", order, seed, 1e-6, 99, epoch, 0.1 * epoch, 1.0, gap, 2.0 * gap, 10.0**-epoch)
+        Point(n, 50, lam, "is", order, seed, 1e-6, 99, epoch, 0.1 * epoch, 1.0, gap, 2.0 * gap, 10.0**-epoch, 0.0)
         for n in (5, 8)
         for lam in (1e-2, 1e-1, 1e-3)
         for order in orders

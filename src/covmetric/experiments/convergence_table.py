@@ -57,6 +57,8 @@ class Point:
         The paper's upper bound on `objective_gap`.
     gap : float
         The certified gap of the best point so far.
+    best_excess : float
+        P(W) - P* of the best point so far, which `gap` bounds.
     """
 
     n: int
@@ -73,6 +75,7 @@ class Point:
     objective_gap: float
     paper_bound: float
     gap: float
+    best_excess: float
 
     @property
     def run(self) -> Run:
