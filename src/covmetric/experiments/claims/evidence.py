@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from covmetric.experiments.convergence import ORDERS
+from covmetric.experiments.claims.completeness import missing_rows
 from covmetric.experiments.convergence_table import ConvergenceTable, Point
 from covmetric.experiments.image_sets import SetRow
 from covmetric.experiments.projection import ProjectionRow
-from covmetric.experiments.protocols import PROTOCOLS
 from covmetric.experiments.rank_one import RankOnePoint
-from covmetric.experiments.reading_definitions import READINGS
-from covmetric.experiments.readings import BRODATZ, ETH80, SLACK, ReadingRow
-from covmetric.experiments.recognition import BALANCED, EYE, PHIS, SLACKS, RecognitionRow
+from covmetric.experiments.readings import ReadingRow
+from covmetric.experiments.recognition import RecognitionRow
 from covmetric.experiments.rows import RowFile
 
 #: The class of the rows of each experiment.
@@ -120,10 +115,12 @@ def read_evidence(folder: Path) -> Evidence:
             f"{folder} lacks the rows of {', '.join(missing)}: run `covmetric reproduce {' '.join(missing)} --out "
             f"{folder}` first"
         )
-    for name, incomplete in _incomplete(rows).items():
-        raise ValueError(
-            f"{files[name].path} is incomplete ({incomplete}): run `covmetric reproduce {name} --out {folder}` first"
-        )
+    for name, file in files.items():
+        lacking = missing_rows(name, rows[name])
+        if lacking:
+            raise ValueError(
+                f"{file.path} is incomplete ({lacking}): run `covmetric reproduce {name} --out {folder}` first"
+            )
     return Evidence(
         projection=rows["projection"],
         convergence=ConvergenceTable(rows["convergence"]),
@@ -134,61 +131,3 @@ def read_evidence(folder: Path) -> Evidence:
         readings=rows["readings"],
         codes={name: ", ".join(file.codes()) for name, file in files.items()},
     )
-
-
-def _incomplete(rows: Mapping[str, list[Any]]) -> dict[str, str]:
-    """Say which rows are missing, for each experiment of which some are."""
-    metrics = [("", EYE), *((BALANCED, slack) for slack in SLACKS)]
-    splits = {
-        name: [
-            (protocol, phi, *metric)
-            for protocol, (data_set, _) in PROTOCOLS.items()
-            if data_set == name
-            for phi in PHIS
-            for metric in metrics
-        ]
-        for name in ("brodatz", "eth80")
-    }
-    splits["eth80"] += [
-        (ETH80, phi, variant, SLACK) for phi in ("log", "relog") for variant in (BALANCED, "neighbour pairs")
-    ]
-    splits["eth80"].append((ETH80, "relog", "", EYE))
-    required: dict[str, tuple[Iterable[Hashable], dict[Hashable, set[int]]]] = {
-        name: (keys, _seeds(((row.protocol, row.phi, row.variant, row.W), row.seed) for row in rows[name]))
-        for name, keys in splits.items()
-    }
-    problems = dict.fromkeys((row.n, row.lam) for row in rows["convergence"])
-    required["convergence"] = (
-        [(*problem, order) for problem in problems for order in ORDERS],
-        _seeds(((row.n, row.lam, row.order), row.seed) for row in rows["convergence"]),
-    )
-    required["readings"] = (
-        [
-            (reading, protocol, phi, W)
-            for reading in READINGS
-            for protocol in (BRODATZ, ETH80)
-            for phi in PHIS
-            for W in (EYE, SLACK)
-        ],
-        _seeds(((row.reading, row.protocol, row.phi, row.W), row.seed) for row in rows["readings"]),
-    )
-    required["eth80-sets"] = ([np.inf], _seeds((row.lam, row.repeat) for row in rows["eth80-sets"]))
-    found = {}
-    for name, (keys, seeds) in required.items():
-        everything = set().union(*seeds.values())
-        lacking = [key for key in {**dict.fromkeys(keys), **seeds} if seeds.get(key, set()) != everything]
-        if lacking:
-            found[name] = (
-                f"{lacking[0]} lacks {len(everything - seeds.get(lacking[0], set()))} of {len(everything)} splits"
-            )
-    if len({row.n for row in rows["projection"]}) < 2:
-        found["projection"] = "there is only one size"
-    return found
-
-
-def _seeds(rows: Iterable[tuple[Hashable, int]]) -> dict[Hashable, set[int]]:
-    """Return the seeds of each key."""
-    seeds: dict[Hashable, set[int]] = {}
-    for key, seed in rows:
-        seeds.setdefault(key, set()).add(seed)
-    return seeds

@@ -29,12 +29,13 @@ def remark_on_log(evidence: Evidence) -> Remark:
     relog, relog_gains = _accuracy(evidence, "relog"), _gains(evidence, "relog")
     recentring = paired_difference(relog, log)
     lambdas = sorted({row.lam for row in evidence.eth80 if _is_learned(row, "log", BALANCED)})
+    chosen = ", ".join(f"{lam:g}" for lam in lambdas)
     text = (
-        f'On "{ETH80}" with slack `{SLACK}`, the logarithm has {_text(log)} percent with W = I. Learning changes this by '
-        f"{_gains_text(log_gains)}. Cross-validation chose lambda = {', '.join(f'{lam:g}' for lam in lambdas)} with "
-        f"{BALANCED}. With the recentred logarithm (`relog`), W = I has {_text(relog)} percent, "
-        f"{recentring.text(2, sign=True)} compared with the logarithm ({verdict(recentring)}), and learning changes it by "
-        f"{_gains_text(relog_gains)}. {_conclusion(log_gains, relog_gains, recentring)}"
+        f'On "{ETH80}" with slack `{SLACK}`, the logarithm has {_text(log)} percent with W = I. Learning changes this '
+        f"by {_gains_text(log_gains)}. With {BALANCED}, cross-validation chose lambda = {chosen}. With the recentred "
+        f"logarithm (`relog`), W = I has {_text(relog)} percent, {recentring.text(2, sign=True)} compared with the "
+        f"logarithm ({verdict(recentring)}), and learning changes it by {_gains_text(relog_gains)}. "
+        + _conclusion(log_gains, relog_gains, recentring)
     )
     return Remark(
         id="log-on-eth80",
@@ -119,13 +120,12 @@ def remark_on_image_sets(evidence: Evidence) -> Remark:
     table = summarize_image_sets(evidence.image_sets)
     fixed = next(row for row in table.rows if row.difference is None)
     chosen = table.chosen
-    gain = (
-        "" if chosen.difference is None else f" ({chosen.difference.text(1, sign=True)}, {verdict(chosen.difference)})"
-    )
+    gain = chosen.difference
+    gain_text = "" if gain is None else f" ({gain.text(1, sign=True)}, {verdict(gain)})"
     text = (
-        f"The paper has no experiment on image sets, the application of LEML. Over {chosen.accuracy.count} repeats, 1-NN "
-        f"has {fixed.accuracy.text()} percent with W = I and {chosen.accuracy.text()} percent with the learned W{gain}, "
-        f"at lambda = {chosen.lam:g}, which the training parts of the first two repeats choose."
+        f"The paper has no experiment on image sets, the application of LEML. Over {chosen.accuracy.count} repeats, "
+        f"1-NN has {fixed.accuracy.text()} percent with W = I and {chosen.accuracy.text()} percent with the learned "
+        f"W{gain_text}, at lambda = {chosen.lam:g}, which the training parts of the first two repeats choose."
     )
     return Remark(
         id="image-sets",
@@ -135,7 +135,7 @@ def remark_on_image_sets(evidence: Evidence) -> Remark:
         numbers={
             "W_eye": asdict(fixed.accuracy),
             "learned": asdict(chosen.accuracy),
-            "learned_minus_W_eye": None if chosen.difference is None else asdict(chosen.difference),
-            "lambda": chosen.lam if chosen.difference is not None else None,
+            "learned_minus_W_eye": None if gain is None else asdict(gain),
+            "lambda": None if gain is None else chosen.lam,
         },
     )

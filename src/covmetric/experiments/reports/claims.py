@@ -16,9 +16,9 @@ _INTRODUCTION = (
     '"Stochastic Dykstra Algorithms for Metric Learning on Positive Semi-Definite Cone", '
     "[arXiv:1601.01422](https://arxiv.org/abs/1601.01422). Each verdict on this page follows by a fixed rule from the "
     "rows of the experiments, which are the CSV files in this folder; [claims.json](claims.json) has the numbers. "
-    "Differences of accuracies are in percent, paired by split, mean and standard error over the splits. The paper shows "
-    "its accuracies as bars without numbers and does not give lambda, so that its accuracies cannot be compared digit by "
-    "digit."
+    "Differences of accuracies are in percent, paired by split, mean and standard error over the splits. The paper "
+    "shows its accuracies as bars without numbers and does not give lambda, so that its accuracies cannot be compared "
+    "digit by digit."
 )
 _DIFFERENCES = """## What differs from the paper's text
 
@@ -28,8 +28,8 @@ These points are in addition to the errors that docs/mathematics.md lists.
 paper's text. The paper's numbers, 11,100 and 11,100, are those of two and two. Both are on the [page](brodatz.md).
 - The paper's list of "eight" features for ETH-80 has nine entries. We use all nine.
 - In the paper's split of ETH-80, both parts show the same objects. The [page](eth80.md) also has a split by object.
-- Half of the pairs are similar. This is a choice of ours; the paper does not say how it draws the pairs. Of pairs that \
-are drawn uniformly over 111 classes, 0.9 percent are similar. The pages also have uniform pairs.
+- Half of the pairs are similar. This is a choice of ours; the paper does not say how it draws the pairs. Of pairs \
+that are drawn uniformly over 111 classes, 0.9 percent are similar. The pages also have uniform pairs.
 - Squared distances are divided by their median over the pairs before the bounds 0.05 and 0.95 apply. This is a choice \
 of ours; the paper does not give the unit of its distances.
 - [Readings](readings.md) of the paper that make such choices in other ways are a page of their own."""
