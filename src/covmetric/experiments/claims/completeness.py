@@ -105,7 +105,7 @@ def missing_rows(experiment: str, rows: Sequence[Any]) -> str:
     --------
     >>> from covmetric.experiments.projection import projection
     >>> missing_rows("projection", projection(sizes=[25], K=5, rounds=2))
-    '50 lacks 2 of 2 splits'
+    '50 lacks 2 of 2 repeats'
     """
     requirement = REQUIREMENTS[experiment]
     splits: dict[Hashable, set[int]] = {setting: set() for setting in requirement.settings(rows)}
@@ -114,5 +114,5 @@ def missing_rows(experiment: str, rows: Sequence[Any]) -> str:
     everything = set().union(*splits.values())
     for setting, present in splits.items():
         if present != everything:
-            return f"{setting} lacks {len(everything - present)} of {len(everything)} splits"
+            return f"{setting} lacks {len(everything - present)} of {len(everything)} repeats"
     return ""
