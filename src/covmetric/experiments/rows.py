@@ -93,12 +93,12 @@ class RowFile(Generic[Row]):
         Returns
         -------
         list of str
-            The versions, each of them once. The list is empty if there is no file.
+            The versions, each of them once. The list is empty if there is no file, or if it has no such column.
         """
         if not self.path.is_file():
             return []
         with self.path.open(newline="") as file:
-            return sorted({line[_CODE] for line in csv.DictReader(file)})
+            return sorted({line[_CODE] for line in csv.DictReader(file) if _CODE in line})
 
     def write(self, rows: Iterable[Row]) -> None:
         """Replace the file by these rows, which the current code has computed.
