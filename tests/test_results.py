@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "docs" / "results"
 TOOL = ROOT / "tools" / "results.py"
 
-needs_results = pytest.mark.skipif(not RESULTS.is_dir(), reason="docs/results is not part of the source distribution")
+needs_results = pytest.mark.skipif(not RESULTS.is_dir(), reason="docs/results is absent")
 
 
 @pytest.fixture(scope="module")
@@ -122,7 +122,7 @@ def test_every_claim_with_numbers_has_an_alteration(committed):
 @pytest.fixture
 def tool():
     if not TOOL.is_file():
-        pytest.skip("tools is not part of the source distribution")
+        pytest.skip("tools/results.py is absent")
     spec = importlib.util.spec_from_file_location("results_tool", TOOL)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -13,7 +13,7 @@ from covmetric.experiments.claims.recognition import (
     judge_learning_on_brodatz,
     judge_learning_on_eth80,
 )
-from covmetric.experiments.claims.remarks import remark_on_image_sets, remark_on_log
+from covmetric.experiments.claims.remarks import remark_on_image_sets, remark_on_log, remark_on_readings
 from covmetric.experiments.estimates import Estimate
 from covmetric.experiments.reading_definitions import READINGS
 from covmetric.experiments.readings import ETH80
@@ -119,6 +119,15 @@ def test_learning_that_helps_one_phi_only_holds_in_part():
 def test_evidence_shows_the_other_protocol():
     evidence = judge_learning_on_eth80(make_evidence()).evidence
     assert 'On "eth80 by object": id +2.03 ± 0.03' in evidence and "(better)" in evidence
+
+
+def test_remark_on_readings_counts_the_claims():
+    rows = make_rows()["readings"]
+    assert remark_on_readings(make_evidence()).numbers["readings_in_which_all_hold"] == list(READINGS)
+    worse = [replace(row, accuracy=0.1) if row.reading == "Sobel" and row.phi == "chol" else row for row in rows]
+    remark = remark_on_readings(make_evidence(readings=worse))
+    assert remark.numbers["claims_that_hold"] == dict.fromkeys(READINGS, 4) | {"Sobel": 1}
+    assert f"hold in 9 of {len(READINGS)} readings" in remark.text and "Sobel: 1" in remark.text
 
 
 def test_remark_on_log_follows_the_rows():

@@ -20,7 +20,7 @@ from covmetric.experiments.claims.recognition import (
     judge_learning_on_brodatz,
     judge_learning_on_eth80,
 )
-from covmetric.experiments.claims.remarks import remark_on_image_sets, remark_on_log
+from covmetric.experiments.claims.remarks import remark_on_image_sets, remark_on_log, remark_on_readings
 from covmetric.experiments.claims.verdicts import ClaimVerdict, Remark
 
 #: One function per claim, which computes its verdict from the rows.
@@ -38,7 +38,7 @@ JUDGES: tuple[Callable[[Evidence], ClaimVerdict], ...] = (
     judge_leml,
 )
 #: One function per remark.
-REMARKS: tuple[Callable[[Evidence], Remark], ...] = (remark_on_log, remark_on_image_sets)
+REMARKS: tuple[Callable[[Evidence], Remark], ...] = (remark_on_readings, remark_on_log, remark_on_image_sets)
 
 
 def judge_claims(evidence: Evidence) -> list[ClaimVerdict]:

@@ -18,7 +18,7 @@ from covmetric.experiments.claims.verdicts import (
 from covmetric.experiments.estimates import BETTER, STANDARD_ERRORS, WORSE, Estimate, verdict
 from covmetric.experiments.reading_claims import CLAIMS, judge, judge_readings
 from covmetric.experiments.reading_claims import HOLDS as HOLDS_IN_READING
-from covmetric.experiments.readings import BRODATZ, ETH80
+from covmetric.experiments.readings import BRODATZ, ETH80, SLACK
 from covmetric.experiments.recognition import BALANCED, PHIS, SLACKS, RecognitionRow
 from covmetric.experiments.recognition_summary import compare_phi, summarize_recognition
 
@@ -211,8 +211,8 @@ def _readings_that_hold(evidence: Evidence, protocol: str, best_phi: str) -> tup
 
 
 def _readings_text(holding: list[str], count: int) -> str:
-    names = f": {', '.join(holding)}" if holding else ""
-    return f"In the table of readings (slack `is`), the claim holds in {len(holding)} of {count}{names}."
+    names = f" ({'; '.join(holding)})" if holding else ""
+    return f"Of {count} readings of the paper, with slack `{SLACK}`, the claim holds in {len(holding)}{names}."
 
 
 def _by_phi_text(differences: Differences, name_slacks: bool = False) -> str:

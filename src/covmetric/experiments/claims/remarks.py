@@ -1,4 +1,4 @@
-"""Remarks on the results: why learning does not help the logarithm on ETH-80, and recognition of image sets."""
+"""Remarks on the results: the readings of the paper, the logarithm on ETH-80, and image sets."""
 
 from __future__ import annotations
 
@@ -9,8 +9,40 @@ from covmetric.experiments.claims.evidence import Evidence
 from covmetric.experiments.claims.verdicts import Remark
 from covmetric.experiments.estimates import BETTER, Estimate, mean_and_standard_error, paired_difference, verdict
 from covmetric.experiments.image_sets import summarize_image_sets
+from covmetric.experiments.reading_claims import CLAIMS, HOLDS, judge_readings
 from covmetric.experiments.readings import ETH80, SLACK
 from covmetric.experiments.recognition import BALANCED, EYE
+
+
+def remark_on_readings(evidence: Evidence) -> Remark:
+    """Say in how many readings of the paper all its claims on recognition hold.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        The rows.
+
+    Returns
+    -------
+    Remark
+    """
+    counts: dict[str, int] = {}
+    for one in judge_readings(evidence.readings):
+        counts[one.reading] = counts.get(one.reading, 0) + (one.verdict == HOLDS)
+    all_hold = [reading for reading, count in counts.items() if count == len(CLAIMS)]
+    names = f" ({'; '.join(all_hold)})" if all_hold else ""
+    text = (
+        f"The paper makes {len(CLAIMS)} claims on recognition: learning improves every Phi on both data sets, chol is "
+        f"best on Brodatz, and log on ETH-80. All of them hold in {len(all_hold)} of {len(counts)} readings{names}. "
+        f"The number of claims that hold is {'; '.join(f'{reading}: {count}' for reading, count in counts.items())}."
+    )
+    return Remark(
+        id="readings",
+        title="Readings of the paper",
+        text=text,
+        experiments=("readings",),
+        numbers={"claims": len(CLAIMS), "claims_that_hold": counts, "readings_in_which_all_hold": all_hold},
+    )
 
 
 def remark_on_log(evidence: Evidence) -> Remark:
