@@ -10,7 +10,13 @@ from typing import NamedTuple
 
 
 class Run(NamedTuple):
-    """The settings of one run of Dykstra's algorithm on one problem, which are the first fields of `Point`."""
+    """The settings of one run of Dykstra's algorithm on one problem, which are the first fields of `Point`.
+
+    Parameters
+    ----------
+    n, K, lam, slack, order, seed, tol, max_epochs : int, float or str
+        As in `Point`.
+    """
 
     n: int
     K: int

@@ -23,7 +23,13 @@ ROUNDS = 25
 
 
 class ProjectionRun(NamedTuple):
-    """The settings of the rows of one size, which are the first fields of `ProjectionRow`."""
+    """The settings of the rows of one size, which are the first fields of `ProjectionRow`.
+
+    Parameters
+    ----------
+    n, K, rounds : int
+        As in `ProjectionRow`.
+    """
 
     n: int
     K: int
