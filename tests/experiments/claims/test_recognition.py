@@ -67,6 +67,15 @@ def test_rows_of_other_variants_do_not_count(data_set):
         assert judge(make_evidence(**{data_set: rows})).verdict == "holds"
 
 
+def test_rows_of_the_other_protocol_do_not_decide_on_the_best_phi():
+    rows = make_rows()["brodatz"]
+    altered = [
+        replace(row, accuracy=0.1) if row.protocol == "brodatz 2/2" and row.phi == "chol" else row for row in rows
+    ]
+    verdict = judge_best_phi_on_brodatz(make_evidence(brodatz=altered))
+    assert verdict.verdict == "holds" and verdict.numbers == judge_best_phi_on_brodatz(make_evidence()).numbers
+
+
 def swapped(rows):
     """Return rows in which W = I has the accuracy of the learned W, and vice versa."""
     accuracies = {}
@@ -149,6 +158,10 @@ def test_remark_on_log_follows_the_rows():
     assert remark.numbers["log_learned_minus_W_eye"][BALANCED]["mean"] == 0.0
     assert remark.numbers["relog_with_W_eye"]["mean"] == pytest.approx(91.0)
     assert remark.numbers["lambdas_chosen_for_log"] == [1.0]
+    learned = [
+        replace(row, accuracy=row.accuracy + 0.02) if row.phi == "relog" and row.W != "eye" else row for row in altered
+    ]
+    assert "not from learning" not in remark_on_log(make_evidence(eth80=learned)).text
 
 
 def test_remark_on_image_sets_has_the_paired_gain():
