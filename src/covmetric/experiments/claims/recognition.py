@@ -114,7 +114,7 @@ def _judge_learning(
         source="paper, section 5.2",
         verdict=combined_verdict(differences, len(holding), count),
         evidence=f'Learned W minus W = I on "{protocol}", in percent, for the slacks {_slack_names()}: '
-        f'{_by_phi_text(differences)}. {_readings_text(holding, count)} On "{other_protocol}": '
+        f'{_by_phi_text(differences)}. {_readings_text(evidence, holding, count)} On "{other_protocol}": '
         f"{_by_phi_text(elsewhere)}.",
         caveat=_caveat(rows, differences),
         rule=_RULE,
@@ -144,7 +144,7 @@ def _judge_best_phi(
         source="paper, section 5.2",
         verdict=combined_verdict(differences, len(holding), count),
         evidence=f'{phi} minus the best of the other Phi on "{protocol}", in percent: '
-        f"{_by_phi_text(differences, name_slacks=True)}. {_readings_text(holding, count)}",
+        f"{_by_phi_text(differences, name_slacks=True)}. {_readings_text(evidence, holding, count)}",
         caveat=_caveat(rows, differences) + " The best of the other Phi is chosen on the test parts, which favours it.",
         rule=_RULE,
         experiments=(data_set, "readings"),
@@ -210,9 +210,13 @@ def _readings_that_hold(evidence: Evidence, protocol: str, best_phi: str) -> tup
     return [one.reading for one in verdicts if one.verdict == HOLDS_IN_READING], len(verdicts)
 
 
-def _readings_text(holding: list[str], count: int) -> str:
+def _readings_text(evidence: Evidence, holding: list[str], count: int) -> str:
+    splits = len({row.seed for row in evidence.readings})
     names = f" ({'; '.join(holding)})" if holding else ""
-    return f"Of {count} readings of the paper, with slack `{SLACK}`, the claim holds in {len(holding)}{names}."
+    return (
+        f"Of {count} readings of the paper, on {splits} splits with slack `{SLACK}`, the claim holds in "
+        f"{len(holding)}{names}."
+    )
 
 
 def _by_phi_text(differences: Differences, name_slacks: bool = False) -> str:

@@ -56,7 +56,7 @@ def claims_report(evidence: Evidence) -> Report:
             _INTRODUCTION,
             TextTable(["claim", "source", "verdict"], [[one.claim, one.source, one.verdict] for one in verdicts]),
             "\n".join(f"- {word}: {meaning}" for word, meaning in VERDICTS.items()),
-            *(_claim_text(one) for one in verdicts),
+            *_claim_texts(verdicts),
             *(_remark_text(one) for one in remarks),
             _DIFFERENCES,
             TextTable(
@@ -69,11 +69,17 @@ def claims_report(evidence: Evidence) -> Report:
     )
 
 
-def _claim_text(one: ClaimVerdict) -> str:
-    return (
-        f"## {one.claim}\n\nClaim `{one.id}` ({one.source}). Verdict: **{one.verdict}**.\n\n{one.evidence}"
-        f"{_pages(one.experiments)}\n\nCaveat: {one.caveat}\n\nRule: {one.rule}."
-    )
+def _claim_texts(verdicts: Sequence[ClaimVerdict]) -> list[str]:
+    """Return a section per claim; a rule that several claims share is written once."""
+    texts, rules = [], dict[str, str]()
+    for one in verdicts:
+        shared = rules.setdefault(one.rule, one.id)
+        rule = one.rule if shared == one.id else f"that of `{shared}`"
+        texts.append(
+            f"## {one.claim}\n\nClaim `{one.id}` ({one.source}). Verdict: **{one.verdict}**.\n\n{one.evidence}"
+            f"{_pages(one.experiments)}\n\nCaveat: {one.caveat}\n\nRule: {rule}."
+        )
+    return texts
 
 
 def _remark_text(one: Remark) -> str:
