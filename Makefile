@@ -51,6 +51,7 @@ bench: $(VENV)/.dev
 
 results: $(VENV)/.dev
 	$(BIN)/covmetric reproduce all --out docs/results --jobs 2
+	rm -f docs/results/*.old.csv  # rows of older code, which git has
 	$(BIN)/python tools/results.py
 
 clean:

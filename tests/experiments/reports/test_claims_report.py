@@ -10,7 +10,6 @@ from covmetric.experiments.provenance import code_version
 from covmetric.experiments.reports import TextTable, claims_report, write_claims
 from tests.experiments.claims.planted import make_evidence
 
-
 #: The claims whose rule is that of an earlier claim.
 SHARE_A_RULE = ("learning-eth80", "best-phi-brodatz", "best-phi-eth80")
 
