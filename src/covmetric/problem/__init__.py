@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from covmetric.problem.certificate import Certificate, divergence_roots
 from covmetric.problem.metric_problem import CertifiedPoint, MetricProblem
+from covmetric.problem.span import Reduction, expand, reduce_to_basis, reduce_to_span
 from covmetric.problem.sums import PairSums
 from covmetric.problem.synthetic import make_paper_problem
 
-__all__ = ["Certificate", "CertifiedPoint", "MetricProblem", "PairSums", "divergence_roots", "make_paper_problem"]
+__all__ = [
+    "Certificate",
+    "CertifiedPoint",
+    "MetricProblem",
+    "PairSums",
+    "Reduction",
+    "divergence_roots",
+    "expand",
+    "make_paper_problem",
+    "reduce_to_basis",
+    "reduce_to_span",
+]
