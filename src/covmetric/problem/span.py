@@ -194,7 +194,7 @@ def _centre(problem: MetricProblem) -> _Centring | None:
     by_degree = np.argsort(degree, kind="stable")
     reference[component[by_degree]] = by_degree  # the last one, with the highest degree, remains
     reference = reference[component]
-    examples = np.flatnonzero((degree > 0) & (reference != np.arange(count)))
+    examples = np.flatnonzero(reference != np.arange(count))
     if len(examples) == 0:
         return None
     return _Centring(rows, examples, reference[examples], original)
@@ -242,11 +242,8 @@ def _cholesky_basis(rows: FloatArray) -> FloatArray | None:
             return None
         rows = lapack.dtrtri(R)[0].T @ rows
         gram = rows @ rows.T
-        defect = float(np.linalg.norm(gram - np.eye(len(gram))))
-        if defect <= _ORTHONORMAL:
+        if np.linalg.norm(gram - np.eye(len(gram))) <= _ORTHONORMAL:
             return rows
-        if not defect < 0.5:
-            return None
     return None
 
 
