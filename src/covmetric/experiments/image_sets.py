@@ -21,7 +21,6 @@ from covmetric.experiments.estimates import Estimate, mean_and_standard_error
 from covmetric.learning.fit import FittedProblem, fit_path
 from covmetric.learning.settings import LearningSettings
 from covmetric.learning.splits import Split
-from covmetric.metric import LearnedMetric
 from covmetric.neighbors import get_search
 from covmetric.solvers import Status, solve
 
@@ -255,7 +254,7 @@ def _path(phi: str, repeat: int, X: FloatArray, codes: IntArray, lambdas: list[f
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 fitted = _next(fitted, lam)
-        metric = LearnedMetric(embedding, fitted.metric())
+        metric = fitted.learned_metric(embedding)
         references, queries = metric.map(embedded), metric.map(others)
         result = fitted.result
         rows.append(

@@ -168,11 +168,6 @@ class SolveResult:
         """The metric, shape (n, n). If there is a basis, each access builds it as I + Q (V - I) Q^T."""
         return self.core if self.basis is None else expand(self.basis, self.core)
 
-    @property
-    def n(self) -> int:
-        """The number of rows and columns of W."""
-        return len(self.core if self.basis is None else self.basis)
-
     def transform(self, embedded: FloatArray) -> FloatArray:
         """Return L^T Phi for examples Phi of the problem, where L L^T = W, without building W.
 
