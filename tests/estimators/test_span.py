@@ -129,3 +129,14 @@ def test_forged_files_are_refused(name, change, message, tmp_path):
     (tmp_path / "model.npz").write_bytes(with_array(content, name, forged))
     with pytest.raises(ValueError, match=message):
         load_model(tmp_path / "model.npz")
+
+
+def test_result_of_another_span_is_refused(tmp_path):
+    learner = CovMetric(random_state=0).fit(*wide_classes())
+    learner.save(tmp_path / "model.npz")
+    result, content = learner.result_, (tmp_path / "model.npz").read_bytes()
+    for name, part in (("basis", result.basis[:, 1:]), ("core", result.core[1:, 1:])):
+        content = with_array(content, f"result_.{name}", np.ascontiguousarray(part))
+    (tmp_path / "model.npz").write_bytes(content)
+    with pytest.raises(ValueError, match="result_ does not belong to metric_"):
+        load_model(tmp_path / "model.npz")

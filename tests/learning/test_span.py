@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from covmetric import CovMetric, LearnedMetric, get_embedding
-from covmetric.constraints import NeighborPairs
+from covmetric.constraints import NeighborPairs, constrain
 from covmetric.learning.fit import FittedProblem, fit_path
 from covmetric.learning.incremental import extend
 from covmetric.learning.restore import restore_fitted
@@ -128,6 +128,31 @@ def turned(basis, angle=0.1):
     turned_basis = basis.copy()
     turned_basis[:, 0] = np.cos(angle) * basis[:, 0] + np.sin(angle) * other
     return turned_basis
+
+
+def test_metric_with_a_prior_does_not_belong_to_a_problem_without_one():
+    parts = saved_parts("identity")
+    other = reshaped(parts["metric"], prior_root=np.eye(N))
+    with pytest.raises(ValueError, match="its metric does not belong"):
+        restore_fitted(**{**parts, "metric": other})
+
+
+def test_later_rounds_select_pairs_in_the_learned_metric():
+    first, second = fit("matrix"), fit("matrix", NeighborPairs(3, rounds=2))
+    factor = np.linalg.cholesky(first.result.W)
+    rules = (first.settings.bounds, first.settings.scale, np.random.default_rng(0))
+    expected = constrain(first.examples, first.codes, NeighborPairs(3), *rules, factor=factor)
+    np.testing.assert_array_equal(second.constraints.pairs, expected.pairs)
+    assert not np.array_equal(second.constraints.pairs, first.constraints.pairs)
+
+
+def test_added_pairs_are_selected_in_the_learned_metric():
+    X, codes = wide_classes(6, seed=1)
+    fitted = fit("matrix", NeighborPairs(3, rounds=2))
+    extended = extend(fitted, X[:, :, None], codes, 0)
+    mapped = np.linalg.cholesky(fitted.result.W).T @ extended.examples
+    expected = NeighborPairs(3).select(mapped[:, :, 0], extended.codes, np.random.default_rng(0), len(fitted.codes))
+    np.testing.assert_array_equal(extended.constraints.pairs[len(fitted.constraints.pairs) :], expected.pairs)
 
 
 @pytest.mark.parametrize(

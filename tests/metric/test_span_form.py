@@ -107,6 +107,14 @@ def test_saved_metrics_give_the_same_bits(form, tmp_path):
         assert sum(array.size for name, array in arrays.items() if name != "manifest.json") < 300
 
 
+def test_square_root_of_another_machine_is_kept(form, tmp_path):
+    path = tmp_path / "metric.npz"
+    form.save(path)
+    other = form.core_root * (1.0 + 1e-13)
+    path.write_bytes(with_array(path.read_bytes(), "core_root", other))
+    np.testing.assert_array_equal(load_model(path).core_root, other)
+
+
 def test_pickles_of_older_versions_load():
     metric = LearnedMetric(get_embedding("id").fit(np.eye(2)[None]), np.diag([4.0, 1.0]))
     old = LearnedMetric.__new__(LearnedMetric)

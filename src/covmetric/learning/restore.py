@@ -85,13 +85,16 @@ def _belongs(metric: LearnedMetric, fitted: FittedProblem) -> bool:
         return bool(np.abs(fitted.metric() - metric.W).max() <= 1e-10 * np.abs(metric.W).max())
     return (
         result is not None
-        and np.array_equal(metric.core, result.core)
-        and result.basis is not None
-        and np.array_equal(metric.basis, result.basis)
+        and _equal(metric.core, result.core)
+        and _equal(metric.basis, result.basis)
         and metric.scale == fitted.scale
-        and (metric.prior_root is None) == (fitted.root is None)
-        and (fitted.root is None or np.array_equal(metric.prior_root, fitted.root))  # type: ignore[arg-type]
+        and _equal(metric.prior_root, fitted.root)
     )
+
+
+def _equal(first: FloatArray | None, second: FloatArray | None) -> bool:
+    """Return whether two arrays are equal, or both are None."""
+    return first is second or (first is not None and second is not None and np.array_equal(first, second))
 
 
 def check_claims(result: SolveResult) -> None:

@@ -141,8 +141,7 @@ class LearnedMetric(Savable):
         """
         n = _check_embedding(embedding)
         V = symmetric("core", as_floats("core", core))
-        # Column by column, so that a metric from a file gives the same bits.
-        Q: FloatArray = np.asfortranarray(as_floats("basis", basis))
+        Q = as_floats("basis", basis)
         if Q.ndim != 2 or len(Q) != n or not 0 < Q.shape[1] <= n:
             raise ValueError(f"basis must have shape ({n}, r) with 0 < r <= {n}; got {Q.shape}")
         if V.shape != (Q.shape[1], Q.shape[1]):
