@@ -12,7 +12,7 @@ from covmetric import CovMetric, CovMetricClassifier, CovMetricCV, CovMetricPair
 from covmetric.problem import span as span_module
 from tests.model_file.forging import with_array
 
-N = 50
+N = 70
 
 
 def wide_classes(count=20, seed=0):

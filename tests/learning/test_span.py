@@ -17,7 +17,7 @@ from covmetric.problem import span as span_module
 from tests.data import fitted_problem
 from tests.learning.problems import settings
 
-N = 40
+N = 70
 
 
 def wide_classes(count=16, seed=0):

@@ -15,12 +15,12 @@ from covmetric.problem import span as span_module
 from covmetric.solvers import SolveResult
 from tests.problems import SLACKS, SOLVERS
 
-N = 40
+N = 70
 
 
 @functools.cache
 def wide_problem(slack="is", m=1, lam=1e-2):
-    """Return a problem with 40 rows whose differences span 8 (m = 1) or 14 (m = 2) of them."""
+    """Return a problem with 70 rows whose differences span 8 (m = 1) or 14 (m = 2) of them."""
     rng = np.random.default_rng(0)
     examples = rng.standard_normal((9 if m == 1 else 8, N, m))
     pairs = np.array([(i, j) for i in range(len(examples)) for j in range(i)])
@@ -146,7 +146,7 @@ def test_pickles_of_older_versions_load():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"basis": np.eye(N)[:, :7]}, r"SolveResult.core has shape \(8, 8\), which does not fit its basis \(40, 7\)"),
+        ({"basis": np.eye(N)[:, :7]}, r"SolveResult.core has shape \(8, 8\), which does not fit its basis \(70, 7\)"),
         ({"basis": np.ones(8)}, "which does not fit its basis"),
         ({"basis": np.ones((4, 8))}, "which does not fit its basis"),
         ({"basis": np.eye(N)[:, :8].astype(np.float32)}, "SolveResult.basis must be FloatArray | None"),
