@@ -87,7 +87,7 @@ class CovMetric(SavedEstimator, SolvedMixin, MetricMixin):
     W_ : array of shape (n, n)
         The learned matrix.
     components_ : array of shape (n, n)
-        The symmetric square root of `W_`.
+        A square root of `W_`: W_ = components_.T @ components_. See `LearnedMetric.components`.
     result_ : SolveResult or None
         The solution, in units of `scale_` and in the coordinates of the prior; None if `lam` is inf.
     duality_gap_ : float

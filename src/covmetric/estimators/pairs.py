@@ -80,7 +80,7 @@ class CovMetricPairs(SavedEstimator, SolvedMixin, BaseEstimator):
     metric_ : LearnedMetric
         The learned metric.
     components_ : array of shape (n, n)
-        The symmetric square root of the learned matrix.
+        A square root of the learned matrix W: W = components_.T @ components_. See `LearnedMetric.components`.
     threshold_ : float
         The distance up to which a pair is predicted to be similar.
     result_ : SolveResult or None
@@ -202,7 +202,7 @@ class CovMetricPairs(SavedEstimator, SolvedMixin, BaseEstimator):
 
     @property
     def components_(self) -> FloatArray:
-        """The symmetric square root of the learned matrix, shape (n, n)."""
+        """A square root of the learned matrix, shape (n, n)."""
         return self.metric_.components
 
     def get_mahalanobis_matrix(self) -> FloatArray:
