@@ -24,6 +24,13 @@ KEPT_BYTES = 2**24
 # The index tables of half vectors are cached for matrices of up to this size.
 HALF_VECTORS_KEPT_BELOW = 256
 
+# --- The reduction to the span of the differences (python -m benchmarks.span crossover) -------------------------------
+# The reduction is tried if W has at least SPAN_ROWS rows and there are fewer columns than rows, and for any number of
+# columns if W has at least SPAN_MANY_ROWS rows. It is used if the differences span at most SPAN_FRACTION of the
+# directions.
+SPAN_ROWS, SPAN_MANY_ROWS = 64, 128
+SPAN_FRACTION = 0.9
+
 # --- The choice of the first method by `auto` (python -m benchmarks.cells) --------------------------------------------
 # Dykstra may be first if the embedded examples have at least this many times as many rows as columns.
 THIN_RATIO = 4
