@@ -93,7 +93,7 @@ class Hybrid(Solver[HybridState]):
     Examples
     --------
     >>> from covmetric import Hybrid, make_paper_problem, solve
-    >>> result = solve(make_paper_problem(n=10, K=50, lam=1e-3, seed=0), Hybrid(), tol=1e-9, random_state=0)
+    >>> result = solve(make_paper_problem(n=50, K=50, lam=1e-4, seed=0), Hybrid(), tol=1e-9, random_state=0)
     >>> result.status.name, list(dict.fromkeys(result.history.phase.tolist()))
     ('SOLVED', ['dykstra', 'newton'])
     """
