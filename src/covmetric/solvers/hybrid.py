@@ -9,7 +9,7 @@ import numpy as np
 
 from covmetric._utils.tuning import interior_seconds, newton_seconds, sweep_seconds
 from covmetric._utils.validation import FloatArray, is_number
-from covmetric.orders import Order
+from covmetric.orders import Order, get_order
 from covmetric.problem import CertifiedPoint, MetricProblem
 from covmetric.solvers.base import Solver, StepFailed, StepStalled
 from covmetric.solvers.dykstra import Dykstra
@@ -119,6 +119,7 @@ class Hybrid(Solver[HybridState]):
             raise ValueError(f"first must be one of {', '.join(map(repr, phases))}, got {self.first!r}")
         if not (is_number(self.memory) and self.memory > 0):
             raise ValueError(f"memory must be a positive number of bytes, got {self.memory!r}")
+        get_order(self.order)  # an invalid order is refused even if Dykstra is not the first method
         warm = bool(point.multipliers.any()) and point.certificate.relative_gap <= _NEWTON_GAP
         solver = self._solver(Newton.name if warm else self.first)
         state = HybridState(solver, None, rng, 0, 0, point)

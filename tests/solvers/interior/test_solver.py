@@ -104,6 +104,12 @@ def test_estimates_of_the_bounds_match_the_certificate():
         assert np.isfinite(state.dual) and state.dual <= certificate.dual + 1e-6 * scale, seed
 
 
+def test_no_certificate_is_due_before_the_first_step():
+    problem = hostile_problem(0)
+    for tol in (0.0, 1e-6, 1.0):
+        assert not Interior().due(problem, started(problem), tol)
+
+
 def test_no_certificate_is_wasted():
     """A certificate that is due because the estimated gap is small enough ends the solve."""
     for seed in HOSTILE:

@@ -182,6 +182,8 @@ class Interior(Solver[InteriorState]):
     def due(self, problem: MetricProblem, state: InteriorState, tol: float) -> bool:
         if state.steps_since_certificate >= _CERTIFY_AT_LEAST_EVERY:
             return True
+        if not np.isfinite(state.primal):  # before the first step
+            return False
         return state.primal - state.dual <= tol * max(1.0, abs(state.primal))
 
     def candidate(self, state: InteriorState) -> tuple[FloatArray, FloatArray]:
