@@ -122,6 +122,35 @@ def data(problem):
     return matrices(problem), problem.similar, problem.bounds, problem.weights, problem.slack
 
 
+def half_vector(matrix):
+    """Return the lower triangle of a symmetric matrix, row by row, with off-diagonal entries times sqrt(2)."""
+    return np.array([matrix[i, j] * (1.0 if i == j else 2.0**0.5) for i in range(len(matrix)) for j in range(i + 1)])
+
+
+def from_half_vector(vector):
+    """Return the symmetric matrix of a half vector."""
+    n = int((2 * len(vector)) ** 0.5)
+    matrix, entries = np.zeros((n, n)), iter(vector)
+    for i in range(n):
+        for j in range(i + 1):
+            matrix[i, j] = matrix[j, i] = next(entries) / (1.0 if i == j else 2.0**0.5)
+    return matrix
+
+
+def matrix_of(linear_map, n):
+    """Return the matrix of a linear map of symmetric n x n matrices, in half vectors."""
+    columns = [half_vector(linear_map(from_half_vector(e))) for e in np.eye(n * (n + 1) // 2)]
+    return np.array(columns).T
+
+
+def step_system(problem, C, active, springs):
+    """Return I + sum_k h_k vec(B_k) vec(B_k)^T with B_k = C^T A_k C, and the half vectors of the B_k as rows."""
+    vectors = [half_vector(C.T @ a @ C) for a in matrices(problem)[active]]
+    size = problem.n * (problem.n + 1) // 2
+    H = np.eye(size) + sum((h * np.outer(v, v) for h, v in zip(springs, vectors, strict=True)), np.zeros((size, size)))
+    return H, np.array(vectors).reshape(-1, size)
+
+
 def metric(problem, alpha):
     """Return W(alpha)."""
     A, y, *_ = data(problem)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 from unittest import mock
 
@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from covmetric import Certificate, LearnedMetric, Status
-from covmetric._utils.validation import FloatArray, IntArray, Matrices
+from covmetric._utils.validation import FloatArray, IntArray, Matrices, TextArray
 from covmetric.model_file import (
     constructor_defaults,
     for_any_machine,
@@ -68,6 +68,8 @@ FITTING = [
     (FloatArray, np.full(2, np.nan)),  # the history of a solve starts with an infinite gap
     (IntArray, np.zeros((2, 2), dtype=np.int64)),
     (Matrices, np.zeros(2, dtype=np.complex128)),
+    (TextArray, np.array(["newton", "dykstra"])),
+    (TextArray, np.empty(0, dtype=np.str_)),
     (Callable[[int], int] | None, None),
     (Status, Status.SOLVED),
     (Solver[Any], Newton()),
@@ -110,6 +112,10 @@ NOT_FITTING = [
     (IntArray, np.zeros(2)),
     (IntArray, np.zeros(2, dtype=bool)),
     (Matrices, [[1.0]]),
+    (TextArray, np.zeros(2)),
+    (TextArray, np.array([b"newton"])),
+    (TextArray, np.array(["newton"], dtype=object)),
+    (TextArray, ["newton"]),
     (Callable[[int], int], abs),
     (Callable[[int], int] | None, abs),
     (Status, "SOLVED"),
@@ -235,6 +241,37 @@ def test_record_with_invalid_parts_is_refused(state, error, message):
     assert round_trip(Record(0.5)) == Record(0.5)
     with pytest.raises(error, match=message):
         Reader({}).decode({"$class": "Ratio", "state": state})
+
+
+@dataclass(frozen=True)
+class Grown:
+    """A record with a field that older versions did not have."""
+
+    ratio: float
+    names: TextArray = field(default_factory=lambda: np.empty(0, dtype=np.str_))
+
+
+def test_optional_part_of_a_record_is_left_out_of_files_if_it_has_its_default():
+    register_record(Grown)
+    assert Writer().encode(Grown(0.5), "value")["state"] == {"ratio": 0.5}
+    back = round_trip(Grown(0.5))
+    assert back.ratio == 0.5 and back.names.shape == (0,)
+    assert round_trip(Grown(0.5, np.array(["a", "bc"]))).names.tolist() == ["a", "bc"]
+
+
+@pytest.mark.parametrize(
+    ("state", "error", "message"),
+    [
+        ({"ratio": 0.5, "names": "a"}, ValueError, "Grown.names must be TextArray, got 'a'"),
+        ({"ratio": 0.5, "names": None}, ValueError, "Grown.names must be TextArray, got None"),
+        ({"ratio": "a lot"}, ValueError, "Grown.ratio must be float, got 'a lot'"),
+        ({}, KeyError, "ratio"),
+    ],
+)
+def test_optional_parts_of_records_are_checked_if_they_are_present(state, error, message):
+    register_record(Grown)
+    with pytest.raises(error, match=message):
+        Reader({}).decode({"$class": "Grown", "state": state})
 
 
 def test_every_search_is_registered():

@@ -280,8 +280,10 @@ def test_arrays_of_the_problem_are_never_changed(solver, problem):
 def test_history_is_consistent(solver, problem):
     result = solve(problem, solver, tol=1e-8, random_state=0)
     history = result.history
-    lengths = {len(getattr(history, name)) for name in ("n_iter", "projections", "seconds", "primal", "dual", "gap")}
-    assert len(lengths) == 1
+    names = ("n_iter", "projections", "seconds", "primal", "dual", "gap", "phase")
+    assert {len(getattr(history, name)) for name in names} == {len(history.n_iter)}
+    assert set(history.phase.tolist()) <= set(SOLVERS)
+    assert history.phase.dtype.kind == "U"
     assert history.n_iter[0] == history.projections[0] == 0
     assert history.n_iter[-1] == result.n_iter
     assert (np.diff(history.n_iter) > 0).all()

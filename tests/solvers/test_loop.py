@@ -142,6 +142,34 @@ def test_history_records_the_current_values():
     assert (np.diff(history.seconds) > 0.0).all() and history.seconds[0] > 0.0
 
 
+def test_history_records_the_phase_of_each_point():
+    class InPhases(ScriptedSolver):
+        def phase(self, state):
+            return f"after {state['number']}"
+
+    history = run_script(gaps(1.0, 0.5, 0.2), solver=InPhases(every=2), max_iter=5).history
+    assert history.phase.tolist() == ["after 0", "after 2", "after 4", "after 5"]
+    history = run_script(gaps(1.0, 0.5, 0.2), max_iter=2).history
+    assert history.phase.tolist() == ["scripted"] * 3, "one phase unless the solver has several"
+
+
+class WithoutStart(ScriptedSolver):
+    """There is no starting point in floating point arithmetic."""
+
+    def start(self, problem, point, rng):
+        raise StepFailed
+
+
+@pytest.mark.parametrize(("gap", "status"), [(1.0, Status.NUMERICAL_ERROR), (1e-9, Status.SOLVED)])
+def test_a_solver_without_a_start_returns_the_given_point(gap, status):
+    result = run_script(gaps(gap), solver=WithoutStart())
+    assert (result.status, result.n_iter) == (status, 0)
+    assert result.W[0, 0] == result.multipliers[0] == 0.0
+    assert result.history.n_iter.tolist() == result.history.projections.tolist() == [0]
+    assert result.history.phase.tolist() == ["scripted"]
+    assert 0.0 < result.history.seconds[0] <= result.seconds
+
+
 def test_best_metric_and_best_multipliers_may_come_from_different_steps():
     script = [(5.0, 1.0, EXACT), (3.0, 0.5, EXACT), (4.0, 2.0, EXACT), (6.0, 0.0, EXACT)]
     result = run_script(script, max_iter=3)
@@ -163,7 +191,9 @@ def test_best_certificate_has_the_larger_rounding_error(order):
     record = _Record(tol=1e-3)
     for number, (primal, dual, rounding) in enumerate([(2.0, 0.0, 1e-9), (3.0, 1.0, 1e-2)][::order]):
         certificate = Certificate.from_values(primal, dual, max_violation=0.0, tol=1e-3, rounding=rounding)
-        record.add(number, 0, 0.0, CertifiedPoint(np.eye(1), np.zeros(1), certificate, np.ones(1), derived=False))
+        record.add(
+            number, 0, 0.0, CertifiedPoint(np.eye(1), np.zeros(1), certificate, np.ones(1), derived=False), "newton"
+        )
     best = record.best()
     assert (best.primal, best.dual, best.gap, best.tol) == (2.0, 1.0, 1.0, 1e-3)
     assert best.rounding == 1e-2

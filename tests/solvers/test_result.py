@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pickle
 
 import numpy as np
 import pytest
 
-from covmetric import Status, make_paper_problem, solve
+from covmetric import History, Hybrid, Status, make_paper_problem, solve
+from covmetric.model_file.codec import Reader, Writer
 
 
 @pytest.fixture
@@ -50,3 +52,31 @@ def test_pickle_keeps_everything(result):
     assert again.certificate == result.certificate
     for name in ("W", "multipliers", "slacks"):
         np.testing.assert_array_equal(getattr(again, name), getattr(result, name))
+
+
+def round_trip(value):
+    """Return the value as a model file holds it, and the value that comes back."""
+    writer = Writer()
+    tree = writer.encode(value, "value")
+    reader = Reader(writer.arrays)
+    back = reader.decode(tree)
+    reader.finish()
+    return tree, back
+
+
+def test_history_without_phases_is_that_of_an_older_version(result):
+    history = History(*(getattr(result.history, field.name) for field in dataclasses.fields(History)[:-1]))
+    assert history.phase.tolist() == []
+    tree, back = round_trip(history)
+    assert list(tree["state"]) == ["n_iter", "projections", "seconds", "primal", "dual", "gap"]
+    assert back.phase.shape == (0,) and back.phase.dtype.kind == "U"
+    np.testing.assert_array_equal(back.gap, history.gap)
+
+
+def test_phases_come_back_from_a_model_file():
+    history = solve(make_paper_problem(6, 30, 1e-4, 0), Hybrid(), tol=1e-9).history
+    assert len(set(history.phase.tolist())) > 1
+    tree, back = round_trip(history)
+    assert list(tree["state"])[-1] == "phase"
+    for field in dataclasses.fields(History):
+        np.testing.assert_array_equal(getattr(back, field.name), getattr(history, field.name))

@@ -24,11 +24,16 @@ KEPT_BYTES = 2**24
 # The index tables of half vectors are cached for matrices of up to this size.
 HALF_VECTORS_KEPT_BELOW = 256
 
-# --- The choice of the solver by `auto` (python -m benchmarks.solvers crossover) --------------------------------------
-# `auto` chooses Dykstra if the embedded examples have at least THIN_RATIO times as many rows as columns, there are at
-# least as many pairs as rows, and the sum of the weights lies between the two limits.
-THIN_RATIO = 10
-LIGHTEST_WEIGHTS, HEAVIEST_WEIGHTS = 50.0, 2000.0
+# --- The reduction to the span of the differences (python -m benchmarks.span crossover) -------------------------------
+# The reduction is tried if W has at least SPAN_ROWS rows and there are fewer columns than rows, and for any number of
+# columns if W has at least SPAN_MANY_ROWS rows. It is used if the differences span at most SPAN_FRACTION of the
+# directions.
+SPAN_ROWS, SPAN_MANY_ROWS = 64, 128
+SPAN_FRACTION = 0.9
+
+# --- The choice of the first method by `auto` (python -m benchmarks.cells) --------------------------------------------
+# Dykstra may be first if the embedded examples have at least this many times as many rows as columns.
+THIN_RATIO = 4
 
 # --- Dykstra (python -m benchmarks.projection) ------------------------------------------------------------------------
 # Operations per call of the compiled sweep: few enough that Ctrl-C takes effect within a tenth of a second.
@@ -56,8 +61,9 @@ def sweep_seconds(n: int, m: int, moved: int, idle: int) -> float:
         The time in seconds.
     """
     m = min(n, m)
-    product = 2.0 * n * n * m / 4e10
-    rest = (3.0 * n * m * m + 2.0 * n * n * m + 2.0 * m**3) / 3e10
+    speed = 4e10 * min(1.0, 0.1 * (1 + m))  # products with few columns are limited by the memory
+    product = 2.0 * n * n * m / speed
+    rest = (3.0 * n * m * m + 2.0 * n * n * m + 2.0 * m**3) / (0.75 * speed)
     return 2e-5 + idle * (3e-7 + product) + moved * (9e-7 + product + rest)
 
 
@@ -88,15 +94,71 @@ def certificate_seconds(n: int, m: int, n_pairs: int, kept: bool) -> float:
 SYSTEM_BLOCK_BYTES = 2**26
 # Bytes that fit into the cache of a core.
 CACHE_BYTES = 2**24
-# The unit of the costs below is one operation of a matrix product.
+# The unit of the costs below is one operation of a matrix product, of which a core does this many in a second.
+SPEED = 2.5e10
 # The number of iterations of conjugate gradients in a typical step, and the cost of an iteration in addition to its
 # sums over the pairs.
 CG_TYPICAL_ITERATIONS = 8
 CG_OVERHEAD = 5e5
 # The cost per entry of a matrix-vector product, for matrices within the cache and for larger ones.
 VECTOR_PRODUCT_CACHED, VECTOR_PRODUCT_UNCACHED = 10.0, 20.0
+# The cost of squaring and adding an entry of F W F^T.
+THIN_OVERHEAD = 30.0
 # The cost of transforming a pair, in addition to its matrix product.
 PAIR_OVERHEAD = 1e4
+
+
+def newton_seconds(n: int, m: int, n_pairs: int) -> float:
+    """Return the predicted time of a step of Newton's method, with most of the pairs active.
+
+    Parameters
+    ----------
+    n, m : int
+        The numbers of rows and columns of an embedded example.
+    n_pairs : int
+        The number of pairs.
+
+    Returns
+    -------
+    float
+        The time in seconds.
+    """
+    passes = 3.0 * _pass_work(n, m, n_pairs)
+    return 4e-4 + (_system_work(n, m, 0.8 * n_pairs, 6.0) + passes + 20.0 * n**3) / SPEED
+
+
+def interior_seconds(n: int, m: int, n_pairs: int) -> float:
+    """Return the predicted time of a step of the interior-point method.
+
+    Parameters
+    ----------
+    n, m : int
+        The numbers of rows and columns of an embedded example.
+    n_pairs : int
+        The number of pairs.
+
+    Returns
+    -------
+    float
+        The time in seconds.
+    """
+    passes = 6.0 * _pass_work(n, m, n_pairs)
+    return 1e-3 + (_system_work(n, m, n_pairs, 30.0) + passes + 80.0 * n**3) / SPEED
+
+
+def _pass_work(n: int, m: int, n_pairs: float) -> float:
+    """Return the operations that a sum over the pairs takes, with the differences or with their lower triangles."""
+    triangles = 5.0 * n * (n + 1) if m > 1 else float("inf")
+    return n_pairs * (200.0 + min(3.0 * n * n * m, triangles))
+
+
+def _system_work(n: int, m: int, n_active: float, iterations: float) -> float:
+    """Return the operations that the cheapest way to solve the system of a step takes."""
+    p, a = 0.5 * n * (n + 1), n_active
+    by_entries = a * p * p + p**3 / 3.0
+    by_pairs = a * a * min(p, m * m * (n + THIN_OVERHEAD)) + a**3 / 3.0
+    return min(by_entries, by_pairs, iterations * (CG_OVERHEAD + 2.0 * _pass_work(n, m, a) + 12.0 * n**3))
+
 
 # --- Distances between vectors (python -m benchmarks.neighbors; python -m benchmarks.blocks) --------------------------
 # Bytes per block of a distance matrix.

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
+TextArray = npt.NDArray[np.str_]
 #: Matrices of dtype float64, or complex128 if they are Hermitian.
 Matrices = npt.NDArray[Any]
 

@@ -167,7 +167,8 @@ def register_components(classes: Iterable[type]) -> None:
 def register_record(class_: Any, name: str | None = None) -> None:
     """Register a dataclass.
 
-    The parts in a file must have the declared types of the fields; see `fits`.
+    The parts in a file must have the declared types of the fields; see `fits`. A field with a default factory is left
+    out of a file if it has its default, and may be missing: files of older versions do not have it.
 
     Parameters
     ----------
@@ -182,15 +183,59 @@ def register_record(class_: Any, name: str | None = None) -> None:
     >>> register_record(Certificate)
     """
     declared = {field.name: field.type for field in dataclasses.fields(class_)}
+    optional = {
+        field.name: field.default_factory
+        for field in dataclasses.fields(class_)
+        if field.default_factory is not dataclasses.MISSING
+    }
 
-    def from_state(state: dict[str, Any]) -> Any:
-        hints = typing.get_type_hints(class_)
-        for part, type_name in declared.items():
-            if not fits(hints[part], state[part]):
-                raise ValueError(f"{class_.__name__}.{part} must be {type_name}, got {state[part]!r:.60}")
-        return class_(**state)
+    def get_state(value: Any) -> dict[str, Any]:
+        parts = {part: getattr(value, part) for part in declared}
+        return {
+            part: content
+            for part, content in parts.items()
+            if part not in optional or not np.array_equal(content, optional[part]())
+        }
 
-    register(Kind(name or class_.__name__, class_, _getter(list(declared)), from_state))
+    register(Kind(name or class_.__name__, class_, get_state, lambda state: build_record(class_, state)))
+
+
+def build_record(class_: Any, state: dict[str, Any]) -> Any:
+    """Create an object of a dataclass from its fields, which may come from a hostile file.
+
+    Parameters
+    ----------
+    class_ : type
+        The dataclass.
+    state : dict
+        The fields by name. A field with a default factory may be missing.
+
+    Returns
+    -------
+    object
+        An object of the class.
+
+    Raises
+    ------
+    ValueError
+        If a field does not have its declared type; see `fits`.
+
+    Examples
+    --------
+    >>> import dataclasses
+    >>> from covmetric import Certificate
+    >>> certificate = Certificate.from_values(2.0, 1.0, max_violation=0.0, tol=1e-6, rounding=0.0)
+    >>> build_record(Certificate, dataclasses.asdict(certificate)) == certificate
+    True
+    """
+    hints = typing.get_type_hints(class_)
+    for field in dataclasses.fields(class_):
+        part = field.name
+        if part not in state and field.default_factory is not dataclasses.MISSING:
+            continue
+        if not fits(hints[part], state[part]):
+            raise ValueError(f"{class_.__name__}.{part} must be {field.type}, got {state[part]!r:.60}")
+    return class_(**state)
 
 
 def register_stateful(class_: type[Stateful], replaceable: dict[str, Any] | None = None) -> None:
@@ -293,7 +338,9 @@ def fits(hint: Any, value: Any) -> bool:
         return any(fits(argument, value) for argument in arguments)
     if origin is np.ndarray:
         (scalar,) = typing.get_args(arguments[1])
-        return isinstance(value, np.ndarray) and (scalar is Any or value.dtype == np.dtype(scalar))
+        if not isinstance(value, np.ndarray):
+            return False
+        return scalar is Any or value.dtype == scalar or (scalar is np.str_ and value.dtype.kind == "U")
     if origin is tuple and Ellipsis not in arguments:
         return isinstance(value, tuple) and len(value) == len(arguments) and all(map(fits, arguments, value))
     if origin is collections.abc.Callable:

@@ -14,10 +14,14 @@ from covmetric._utils.distances import squared_distances
 from covmetric._utils.half_vectors import HalfVectors, half_vectors_of
 from covmetric._utils.tuning import CHUNK_BYTES, KEPT_BYTES
 from covmetric._utils.validation import FloatArray, IntArray, read_only
+from covmetric.problem.coordinates import CoordinateError
 from covmetric.problem.error_free import exact_difference
 
 # Pairs that are summed up at a time where the triangles are kept: the error of a sum grows with its number of terms.
 _SUM_BLOCK = 1024
+# Differences of images lose all digits if two examples are nearly equal: the error is that of the images. Pairs whose
+# squared norm is below this fraction of that of an example are transformed after they are subtracted.
+_CLOSE = 1e-8
 
 
 def is_multiple_of_identity(matrix: FloatArray) -> bool:
@@ -49,6 +53,8 @@ class PairSums:
         The embedded examples, each transposed, C-contiguous.
     pairs : array of int of shape (K, 2)
         Indices into `rows`.
+    coordinates : CoordinateError or None, default=None
+        If the rows are coordinates in a basis, how far they are from the examples.
 
     Examples
     --------
@@ -63,9 +69,10 @@ class PairSums:
            [ 2.,  4.]])
     """
 
-    def __init__(self, rows: FloatArray, pairs: IntArray) -> None:
+    def __init__(self, rows: FloatArray, pairs: IntArray, coordinates: CoordinateError | None = None) -> None:
         self.rows = rows
         self.pairs = pairs
+        self.coordinates = coordinates
         self._kept_differences: FloatArray | None = None
         self._kept_triangles: FloatArray | None = None
         self._kept_norms: FloatArray | None = None
@@ -74,10 +81,10 @@ class PairSums:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the attributes that cannot be computed from others."""
-        return {"rows": self.rows, "pairs": self.pairs}
+        return {"rows": self.rows, "pairs": self.pairs, "coordinates": self.coordinates}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(state["rows"], state["pairs"])  # type: ignore[misc]
+        self.__init__(**state)  # type: ignore[misc]
 
     @functools.cached_property
     def half(self) -> HalfVectors:
@@ -176,8 +183,8 @@ class PairSums:
     def roughly_transformed(self, indices: IntArray, C: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
         """Iterate as `transformed` does, but transform the examples if there are fewer of them than pairs.
 
-        The result loses one or two digits if the examples are far apart. It is accurate enough for a step, but not for
-        a certificate.
+        The result loses a few digits if the examples are far apart. It is accurate enough for a step, but not for a
+        certificate. Examples that are nearly equal are subtracted first.
 
         Parameters
         ----------
@@ -202,7 +209,12 @@ class PairSums:
         for start in range(0, len(indices), size):
             part = slice(start, min(start + size, len(indices)))
             i, j = self.pairs[indices[part]].T
-            yield part, images[i] - images[j]
+            G = images[i] - images[j]
+            if len(self.close_pairs):
+                close = np.isin(indices[part], self.close_pairs)
+                F = self.rows[i[close]] - self.rows[j[close]]
+                G[close] = (F.reshape(-1, n) @ C).reshape(F.shape)
+            yield part, G
 
     def centred_rows(self) -> FloatArray:
         """Return the transposed examples minus their mean.
@@ -212,6 +224,13 @@ class PairSums:
         array of shape (l, m, n)
         """
         return np.asarray(self.rows - self.rows.mean(axis=0))
+
+    @functools.cached_property
+    def close_pairs(self) -> IntArray:
+        """The pairs of examples that are nearly equal, of shape (q,)."""
+        rows = self.centred_rows()
+        sizes = np.einsum("lan,lan->l", rows, rows)
+        return np.flatnonzero(self.squared_norms() < _CLOSE * sizes[self.pairs].max(axis=1))
 
     def squared_distances(self, factor: FloatArray) -> FloatArray:
         """Return the squared distances ||L^T F_k||^2 of all pairs in the metric L L^T.

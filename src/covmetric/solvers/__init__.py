@@ -5,6 +5,8 @@ from __future__ import annotations
 from covmetric.solvers.api import solve, solve_path
 from covmetric.solvers.base import Solver, StepFailed, StepStalled
 from covmetric.solvers.dykstra import Dykstra
+from covmetric.solvers.hybrid import Hybrid
+from covmetric.solvers.interior import Interior
 from covmetric.solvers.loop import Callback
 from covmetric.solvers.newton import Newton
 from covmetric.solvers.registry import SOLVERS, choose_solver, get_solver
@@ -15,6 +17,8 @@ __all__ = [
     "Callback",
     "Dykstra",
     "History",
+    "Hybrid",
+    "Interior",
     "Newton",
     "SolveResult",
     "Solver",

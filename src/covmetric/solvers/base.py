@@ -66,6 +66,8 @@ class Solver(ABC, Generic[State]):
         The key of the solver in `SOLVERS`.
     default_max_iter : int
         The limit on the number of iterations if the user does not set one.
+    default_seed : int or None
+        The seed if the user does not set one. None means a different seed in each solve.
 
     Examples
     --------
@@ -76,6 +78,7 @@ class Solver(ABC, Generic[State]):
 
     name: ClassVar[str]
     default_max_iter: ClassVar[int]
+    default_seed: ClassVar[int | None] = None
 
     def __repr__(self) -> str:
         settings = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
@@ -104,6 +107,8 @@ class Solver(ABC, Generic[State]):
         ------
         ValueError
             If a setting of the solver is invalid.
+        StepFailed
+            If there is no starting point in floating point arithmetic.
         """
 
     @abstractmethod
@@ -191,3 +196,18 @@ class Solver(ABC, Generic[State]):
         int
             0 for methods without projections.
         """
+
+    def phase(self, state: State) -> str:
+        """Return the name of the method that makes the current steps, for the history.
+
+        Parameters
+        ----------
+        state : State
+            The state.
+
+        Returns
+        -------
+        str
+            The name of the solver, unless it combines several methods.
+        """
+        return self.name

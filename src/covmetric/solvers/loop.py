@@ -8,6 +8,7 @@ from typing import Any, Generic
 
 import numpy as np
 
+from covmetric._utils.validation import FloatArray
 from covmetric.problem import Certificate, CertifiedPoint, MetricProblem
 from covmetric.solvers.base import Solver, State, StepFailed, StepStalled
 from covmetric.solvers.interrupt import check_interrupt
@@ -25,14 +26,14 @@ class _Record:
 
     def __init__(self, tol: float) -> None:
         self.tol = tol
-        self.rows: list[tuple[int, int, float, float, float, float]] = []
+        self.rows: list[tuple[int, int, float, float, float, float, str]] = []
         self.best_gaps: list[float] = []
         self.best_W: CertifiedPoint | None = None
         self.best_multipliers: CertifiedPoint | None = None
 
-    def add(self, n_iter: int, projections: int, seconds: float, point: CertifiedPoint) -> None:
+    def add(self, n_iter: int, projections: int, seconds: float, point: CertifiedPoint, phase: str) -> None:
         now = point.certificate
-        self.rows.append((n_iter, projections, seconds, now.primal, now.dual, now.gap))
+        self.rows.append((n_iter, projections, seconds, now.primal, now.dual, now.gap, phase))
         if self.best_W is None or now.primal < self.best_W.certificate.primal:
             self.best_W = point
         if self.best_multipliers is None or now.dual > self.best_multipliers.certificate.dual:
@@ -60,10 +61,7 @@ class _Record:
         return len(gaps) > _STALL_WINDOW and not gaps[-1] < _STALL_FACTOR * gaps[-1 - _STALL_WINDOW]
 
     def history(self) -> History:
-        n_iter, projections, seconds, primal, dual, gap = zip(*self.rows, strict=True)
-        return History(
-            np.array(n_iter), np.array(projections), np.array(seconds), np.array(primal), np.array(dual), np.array(gap)
-        )
+        return History(*(np.array(column) for column in zip(*self.rows, strict=True)))
 
 
 def run(
@@ -76,6 +74,7 @@ def run(
     started: float,
     rng: np.random.Generator,
     callback: Callback | None,
+    basis: FloatArray | None = None,
 ) -> SolveResult:
     """Iterate until the certified gap meets the tolerance, or until the solve ends for another reason.
 
@@ -97,12 +96,14 @@ def run(
         The source of random numbers.
     callback : callable or None
         Called with a `SolverState` after each certificate; returning True stops the solve.
+    basis : array of shape (n, r) or None, default=None
+        The basis in whose coordinates the problem is given, for the result and for callbacks.
 
     Returns
     -------
     SolveResult
     """
-    return _Run(problem, solver, tol, max_iter, callback, started).result(start, rng)
+    return _Run(problem, solver, tol, max_iter, callback, started, basis).result(start, rng)
 
 
 class _Run(Generic[State]):
@@ -116,6 +117,7 @@ class _Run(Generic[State]):
         max_iter: int,
         callback: Callback | None,
         started: float,
+        basis: FloatArray | None,
     ) -> None:
         self.problem = problem
         self.solver = solver
@@ -123,12 +125,17 @@ class _Run(Generic[State]):
         self.callback = callback
         self.record = _Record(tol)
         self.started = started
+        self.basis = basis
         self.n_iter = 0
 
     def result(self, start: CertifiedPoint, rng: np.random.Generator) -> SolveResult:
-        state = self.solver.start(self.problem, start, rng)
         try:
-            status = self.judge(start, 0) or self.iterate(state)
+            state = self.solver.start(self.problem, start, rng)
+        except StepFailed:
+            self.record.add(0, 0, time.perf_counter() - self.started, start, self.solver.name)
+            return self.finish(Status.SOLVED if self.record.best().solved else Status.NUMERICAL_ERROR)
+        try:
+            status = self.judge(start, state) or self.iterate(state)
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
             self.certify_last(state)
@@ -155,14 +162,14 @@ class _Run(Generic[State]):
     def certify(self, state: State) -> Status | None:
         """Certify the candidate and resume from it; return a status if this ends the solve."""
         point = self.certified_candidate(state)
-        status = self.judge(point, self.solver.projections(state))
+        status = self.judge(point, state)
         if status is None:
             self.solver.resume(self.problem, state, point)
         return status
 
     def certify_last(self, state: State) -> None:
         """Certify the last candidate of a solve, because it may be the best."""
-        self.keep(self.certified_candidate(state), self.solver.projections(state))
+        self.keep(self.certified_candidate(state), state)
 
     def certified_candidate(self, state: State) -> CertifiedPoint:
         """Return the solver's candidate with its certificate."""
@@ -176,14 +183,15 @@ class _Run(Generic[State]):
         except ValueError:  # W is too ill-conditioned to be stored
             return self.problem.certified_arrays(None, multipliers, self.record.tol)
 
-    def keep(self, point: CertifiedPoint, projections: int) -> None:
+    def keep(self, point: CertifiedPoint, state: State) -> None:
         """Add a certified point to the record."""
-        self.record.add(self.n_iter, projections, time.perf_counter() - self.started, point)
+        seconds = time.perf_counter() - self.started
+        self.record.add(self.n_iter, self.solver.projections(state), seconds, point, self.solver.phase(state))
 
-    def judge(self, point: CertifiedPoint, projections: int) -> Status | None:
+    def judge(self, point: CertifiedPoint, state: State) -> Status | None:
         """Record a certified point and call the callback; return a status if this ends the solve."""
-        self.keep(point, projections)
-        stop = self.callback is not None and self.asks_to_stop(self.callback, point, projections)
+        self.keep(point, state)
+        stop = self.callback is not None and self.asks_to_stop(self.callback, point, self.solver.projections(state))
         if self.record.tol > 0.0:
             best = self.record.best()
             if best.solved:
@@ -207,6 +215,7 @@ class _Run(Generic[State]):
                 point.W.copy(),
                 point.multipliers.copy(),
                 point.certificate,
+                self.basis,
             )
         )
         return isinstance(answer, bool | np.bool_) and bool(answer)
@@ -225,7 +234,7 @@ class _Run(Generic[State]):
             if unproven or spoilt:
                 status = Status.NUMERICAL_ERROR
         return SolveResult(
-            W=point.W,
+            core=point.W,
             multipliers=point.multipliers,
             slacks=self.problem.best_slacks(point.ratios),
             status=status,
@@ -233,4 +242,5 @@ class _Run(Generic[State]):
             history=record.history(),
             n_iter=self.n_iter,
             seconds=time.perf_counter() - self.started,
+            basis=self.basis,
         )

@@ -5,15 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from covmetric._utils.registry import resolve
-from covmetric._utils.tuning import HEAVIEST_WEIGHTS, LIGHTEST_WEIGHTS, THIN_RATIO
+from covmetric._utils.tuning import THIN_RATIO, newton_seconds, sweep_seconds
 from covmetric.model_file import register_components
 from covmetric.problem import MetricProblem
 from covmetric.solvers.base import Solver
 from covmetric.solvers.dykstra import Dykstra
+from covmetric.solvers.hybrid import Hybrid
+from covmetric.solvers.interior import Interior
 from covmetric.solvers.newton import Newton
 
 SOLVERS: dict[str, type[Solver[Any]]] = {
     "dykstra": Dykstra,
+    "hybrid": Hybrid,
+    "interior": Interior,
     "newton": Newton,
 }
 register_components(SOLVERS.values())
@@ -51,10 +55,9 @@ def get_solver(solver: str | Solver[Any]) -> Solver[Any] | None:
 def choose_solver(solver: str | Solver[Any], problem: MetricProblem) -> Solver[Any]:
     """Return the solver for a problem; "auto" chooses the solver that is expected to be faster.
 
-    A Newton step makes a few passes over the n(n+1)/2 entries of each A_k. An epoch of Dykstra takes n^2 m operations
-    per pair, which is no more than one such pass if m is small. Dykstra needs few epochs unless the weights are so
-    large that the pairs outweigh the regulariser; if they are very small, Newton needs at most three steps.
-    docs/solvers.md has the measurements.
+    "auto" is `Hybrid`. It begins with Dykstra if the examples have few columns and an epoch takes less time than a
+    Newton step: an epoch takes n^2 m operations per pair, and a Newton step makes several passes over the n(n+1)/2
+    entries of each A_k. docs/solvers.md has the measurements.
 
     Parameters
     ----------
@@ -76,12 +79,12 @@ def choose_solver(solver: str | Solver[Any], problem: MetricProblem) -> Solver[A
     --------
     >>> from covmetric import make_paper_problem
     >>> from covmetric.solvers import choose_solver
-    >>> choose_solver("auto", make_paper_problem(n=10, K=50, seed=0)).name
-    'newton'
+    >>> choose_solver("auto", make_paper_problem(n=10, K=50, seed=0))
+    Hybrid(first='newton', order='perm', memory=1073741824)
     """
     chosen = get_solver(solver)
     if chosen is not None:
         return chosen
-    thin = THIN_RATIO * problem.m <= problem.n <= problem.n_pairs
-    moderate = LIGHTEST_WEIGHTS <= float(problem.weights.sum()) <= HEAVIEST_WEIGHTS
-    return SOLVERS["dykstra" if thin and moderate else "newton"]()
+    n, m, K = problem.n, problem.m, problem.n_pairs
+    thin = THIN_RATIO * m <= n and sweep_seconds(n, m, K, 0) < newton_seconds(n, m, K)
+    return Hybrid(first="dykstra" if thin else "newton")

@@ -1,4 +1,4 @@
-"""Newton's method: the solver, its start, its linear systems, its line search and its dual candidates."""
+"""Newton's method: the solver, its start, its line search and its dual candidates."""
 
 from __future__ import annotations
 

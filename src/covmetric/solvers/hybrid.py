@@ -1,0 +1,269 @@
+"""Dykstra first, Newton last, and an interior-point method where they would be slow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from covmetric._utils.tuning import interior_seconds, newton_seconds, sweep_seconds
+from covmetric._utils.validation import FloatArray, is_number
+from covmetric.orders import Order, get_order
+from covmetric.problem import CertifiedPoint, MetricProblem
+from covmetric.solvers.base import Solver, StepFailed, StepStalled
+from covmetric.solvers.dykstra import Dykstra
+from covmetric.solvers.interior import Interior
+from covmetric.solvers.newton import Newton
+from covmetric.solvers.newton.solver import NewtonState
+
+# Newton's model holds from this relative gap on: it then takes two to ten steps.
+_NEWTON_GAP = 0.2
+# The steps that Newton's method takes from there, and that the interior-point method takes from the beginning.
+_NEWTON_STEPS, _INTERIOR_STEPS = 5.0, 16.0
+# The steps that Newton's method is expected to take after it had to start again with smaller weights.
+_STEPS_AFTER_RETREAT = 20.0
+# The epochs after which the rate of Dykstra is judged: the gap need not shrink in every epoch.
+_FIRST_EPOCHS = 2
+# The steps over which the decrease of the objective is compared, to judge the rate of Newton's method.
+_WINDOW = 4
+
+
+@dataclass
+class HybridState:
+    """The method of the moment, with its state, and the last certificate.
+
+    Attributes
+    ----------
+    solver : Solver
+        The method.
+    state : Any
+        Its state.
+    rng : numpy.random.Generator
+        The source of random numbers.
+    n_iter : int
+        The number of iterations so far.
+    projections : int
+        The number of projections of earlier phases.
+    last : CertifiedPoint
+        The last certified point.
+    last_iter : int
+        The number of iterations at the last certificate.
+    epochs : int
+        The number of epochs of this phase after its first certificate.
+    first_gap : float
+        The relative gap at the first certificate of this phase.
+    primals : list of float
+        The objectives after the last steps of Newton's method with the full weights.
+    failed : set of str
+        The methods that crawled or failed.
+    """
+
+    solver: Solver[Any]
+    state: Any
+    rng: np.random.Generator
+    n_iter: int
+    projections: int
+    last: CertifiedPoint
+    last_iter: int = 0
+    epochs: int = -1
+    first_gap: float = np.inf
+    primals: list[float] = field(default_factory=list)
+    failed: set[str] = field(default_factory=set)
+
+
+class Hybrid(Solver[HybridState]):
+    """Dykstra's algorithm until Newton's model holds, then Newton's method; an interior-point method if either crawls.
+
+    An iteration is an epoch or a step. Newton's method takes over once the certified relative gap is below 0.2, unless
+    Dykstra is about to finish. The measured decreases of the gap (Dykstra) and of the objective (Newton) tell how many
+    more epochs or steps are needed. If they would take longer than the interior-point method, that method solves the
+    problem. Its number of steps hardly depends on the scale of the data, but its steps are more expensive.
+
+    Parameters
+    ----------
+    first : {'dykstra', 'newton', 'interior'}, default='dykstra'
+        The method of the first phase. Dykstra pays if examples have few columns. If m = n, a Newton step costs about as
+        much as an epoch, and Newton's method may as well start.
+    order : {'cyclic', 'perm', 'rand'} or Order, default='perm'
+        The order of Dykstra's visits.
+    memory : float, default=2**30
+        The number of bytes that the matrix of a step may take.
+
+    Examples
+    --------
+    >>> from covmetric import Hybrid, make_paper_problem, solve
+    >>> result = solve(make_paper_problem(n=50, K=50, lam=1e-4, seed=0), Hybrid(), tol=1e-9, random_state=0)
+    >>> result.status.name, list(dict.fromkeys(result.history.phase.tolist()))
+    ('SOLVED', ['dykstra', 'newton'])
+    """
+
+    name = "hybrid"
+    default_max_iter = 2000
+    default_seed = 0
+
+    def __init__(self, first: str = "dykstra", order: str | Order = "perm", memory: float = 2**30) -> None:
+        self.first = first
+        self.order = order
+        self.memory = memory
+
+    def _solver(self, phase: str) -> Solver[Any]:
+        """Return the method of a phase."""
+        if phase == Dykstra.name:
+            return Dykstra(self.order)
+        return Newton(self.memory) if phase == Newton.name else Interior(self.memory)
+
+    def start(self, problem: MetricProblem, point: CertifiedPoint, rng: np.random.Generator) -> HybridState:
+        phases = (Dykstra.name, Newton.name, Interior.name)
+        if self.first not in phases:
+            raise ValueError(f"first must be one of {', '.join(map(repr, phases))}, got {self.first!r}")
+        if not (is_number(self.memory) and self.memory > 0):
+            raise ValueError(f"memory must be a positive number of bytes, got {self.memory!r}")
+        get_order(self.order)  # an invalid order is refused even if Dykstra is not the first method
+        warm = bool(point.multipliers.any()) and point.certificate.relative_gap <= _NEWTON_GAP
+        solver = self._solver(Newton.name if warm else self.first)
+        state = HybridState(solver, None, rng, 0, 0, point)
+        try:
+            state.state = solver.start(problem, point, rng)
+        except StepFailed:
+            self._give_up(problem, state, point)
+        return state
+
+    def step(self, problem: MetricProblem, state: HybridState) -> None:
+        try:
+            state.solver.step(problem, state.state)
+            crawls = state.solver.name == Newton.name and _newton_crawls(problem, state)
+        except (StepFailed, StepStalled):
+            crawls = True
+        state.n_iter += 1
+        if crawls:
+            self._give_up(problem, state, state.last)
+
+    def _give_up(self, problem: MetricProblem, state: HybridState, point: CertifiedPoint) -> None:
+        """Continue with the next method that has not failed yet, from a certified point."""
+        state.failed.add(state.solver.name)
+        for phase in _succession(problem):
+            if phase not in state.failed:
+                try:
+                    self._switch(problem, state, point, phase)
+                    return
+                except StepFailed:  # no starting point
+                    state.failed.add(phase)
+        raise StepFailed
+
+    def _switch(self, problem: MetricProblem, state: HybridState, point: CertifiedPoint, phase: str) -> None:
+        """Continue with another method from a certified point."""
+        solver = self._solver(phase)
+        if solver.name == Newton.name and not point.certificate.relative_gap <= _NEWTON_GAP:
+            point = problem.certified_arrays(
+                problem.sums.half.identity, np.zeros(problem.n_pairs), point.certificate.tol
+            )
+        started = solver.start(problem, point, state.rng)
+        if isinstance(started, NewtonState):
+            started.may_retreat = started.weight_fraction < 1.0
+        if solver.name == Dykstra.name:  # its metric has to be that of the multipliers
+            solver.resume(problem, started, point)
+        if state.state is not None:
+            state.projections += state.solver.projections(state.state)
+        state.solver, state.state = solver, started
+        state.epochs, state.first_gap, state.primals = -1, np.inf, []
+
+    def due(self, problem: MetricProblem, state: HybridState, tol: float) -> bool:
+        far = state.last.certificate.relative_gap > _NEWTON_GAP
+        # Far from the optimum, the gap is measured after every epoch.
+        return state.solver.due(problem, state.state, tol) or (far and state.solver.name == Dykstra.name)
+
+    def candidate(self, state: HybridState) -> tuple[FloatArray | None, FloatArray | None]:
+        return state.solver.candidate(state.state)
+
+    def resume(self, problem: MetricProblem, state: HybridState, point: CertifiedPoint) -> None:
+        iterations = state.n_iter - state.last_iter
+        state.last, state.last_iter = point, state.n_iter
+        try:
+            if state.solver.name == Dykstra.name and len(state.failed) < 2:
+                if _newton_takes_over(problem, state, iterations) and Newton.name not in state.failed:
+                    self._switch(problem, state, point, Newton.name)
+                    return
+                if _dykstra_crawls(problem, state):
+                    raise StepFailed
+            state.solver.resume(problem, state.state, point)
+        except StepFailed:
+            self._give_up(problem, state, point)
+
+    def projections(self, state: HybridState) -> int:
+        return state.projections + state.solver.projections(state.state)
+
+    def phase(self, state: HybridState) -> str:
+        return state.solver.name
+
+
+def _succession(problem: MetricProblem) -> tuple[str, ...]:
+    """Return the methods in the order in which they are tried when one of them crawls.
+
+    A step of the interior-point method solves for all pairs, two or three times. That is much more work than a Newton
+    step if there are more pairs than unknowns, so that it pays to try Newton's method first.
+    """
+    if problem.n_pairs > problem.sums.half.size:
+        return Newton.name, Interior.name, Dykstra.name
+    return Interior.name, Newton.name, Dykstra.name
+
+
+def _size(problem: MetricProblem) -> tuple[int, int, int]:
+    return problem.n, problem.m, problem.n_pairs
+
+
+def _epochs_to(state: HybridState, gap: float) -> float:
+    """Return the number of epochs until the relative gap is this small, at the rate of this phase."""
+    now = state.last.certificate.relative_gap
+    if now <= gap:
+        return 0.0
+    rate = float(np.log(state.first_gap / now)) / max(state.epochs, 1)
+    return float(np.log(now / max(gap, 1e-16))) / rate if rate > 0.0 else np.inf
+
+
+def _newton_takes_over(problem: MetricProblem, state: HybridState, iterations: int) -> bool:
+    """Return whether Newton's model holds and Newton is expected to finish before Dykstra."""
+    certificate = state.last.certificate
+    if state.epochs < 0:
+        state.epochs, state.first_gap = 0, certificate.relative_gap
+    else:
+        state.epochs += iterations
+    if certificate.relative_gap > _NEWTON_GAP:
+        return False
+    epochs = _epochs_to(state, certificate.tol) if state.epochs else 1.0
+    n, m, K = _size(problem)
+    return bool(epochs * sweep_seconds(n, m, K, 0) > _NEWTON_STEPS * newton_seconds(n, m, K))
+
+
+def _dykstra_crawls(problem: MetricProblem, state: HybridState) -> bool:
+    """Return whether the epochs until Newton's model holds take longer than the interior-point method."""
+    if state.epochs < _FIRST_EPOCHS or state.last.certificate.relative_gap <= _NEWTON_GAP:
+        return False
+    n, m, K = _size(problem)
+    dykstra = _epochs_to(state, _NEWTON_GAP) * sweep_seconds(n, m, K, 0) + _NEWTON_STEPS * newton_seconds(n, m, K)
+    return dykstra > _INTERIOR_STEPS * interior_seconds(n, m, K)
+
+
+def _newton_crawls(problem: MetricProblem, state: HybridState) -> bool:
+    """Return whether the steps that Newton's method still needs take longer than the interior-point method."""
+    if len(state.failed) == 2:
+        return False
+    newton = state.state
+    if newton.weight_fraction < 1.0:
+        state.primals = []
+    else:
+        state.primals.append(newton.primal)
+    steps = max(_STEPS_AFTER_RETREAT * newton.retreats, _steps_to_go(state.primals, state.last.certificate.tol))
+    n, m, K = _size(problem)
+    return bool(steps * newton_seconds(n, m, K) > _INTERIOR_STEPS * interior_seconds(n, m, K))
+
+
+def _steps_to_go(primals: list[float], tol: float) -> float:
+    """Return the number of steps until the objective stops falling, if its decrease shrinks by the same factor."""
+    if len(primals) <= 2 * _WINDOW:
+        return 0.0
+    earlier, recent = primals[-2 * _WINDOW - 1] - primals[-_WINDOW - 1], primals[-_WINDOW - 1] - primals[-1]
+    left = recent / (max(tol, 1e-12) * max(1.0, abs(primals[-1])))
+    if not left > 1.0:
+        return 0.0
+    return _WINDOW * float(np.log(left)) / float(np.log(earlier / recent)) if earlier > recent else np.inf

@@ -1,0 +1,135 @@
+"""The rules by which Hybrid switches between its methods, with times that the tests set."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from covmetric import Certificate, Dykstra, MetricProblem, make_paper_problem
+from covmetric.problem import CertifiedPoint
+from covmetric.solvers import hybrid
+
+
+def certified(gap, tol=1e-6):
+    certificate = Certificate.from_values(1.0, 1.0 - gap, max_violation=0.0, tol=tol, rounding=0.0)
+    return CertifiedPoint(np.eye(2), np.zeros(3), certificate, np.ones(3), derived=True)
+
+
+def state_at(gap, tol=1e-6, **attributes):
+    state = hybrid.HybridState(Dykstra(), None, None, 0, 0, certified(gap, tol))
+    for name, value in attributes.items():
+        setattr(state, name, value)
+    return state
+
+
+@pytest.fixture
+def costs(monkeypatch):
+    """The times of an epoch and of a step of either method, which a test can set."""
+    times = SimpleNamespace(sweep=1.0, newton=1.0, interior=1.0)
+    monkeypatch.setattr(hybrid, "sweep_seconds", lambda n, m, moved, idle: times.sweep)
+    monkeypatch.setattr(hybrid, "newton_seconds", lambda n, m, K: times.newton)
+    monkeypatch.setattr(hybrid, "interior_seconds", lambda n, m, K: times.interior)
+    return times
+
+
+PROBLEM = make_paper_problem(4, 6, 1e-2, 0)
+
+
+def test_epochs_are_extrapolated_at_the_rate_of_the_phase():
+    """The gap fell from 1 to 0.1 in two epochs: it takes two more to 0.01, and four to 0.001."""
+    state = state_at(0.1, first_gap=1.0, epochs=2)
+    assert hybrid._epochs_to(state, 1e-2) == pytest.approx(2.0)
+    assert hybrid._epochs_to(state, 1e-3) == pytest.approx(4.0)
+    assert hybrid._epochs_to(state, 0.1) == hybrid._epochs_to(state, 0.5) == 0.0
+    assert hybrid._epochs_to(state, 0.0) == pytest.approx(30.0), "a tolerance of 0 counts as rounding errors"
+    for first_gap in (state.last.certificate.relative_gap, 0.05):
+        assert hybrid._epochs_to(state_at(0.1, first_gap=first_gap, epochs=2), 1e-2) == np.inf
+
+
+def test_newton_takes_over_if_its_model_holds_and_it_is_faster(costs):
+    def takes_over(gap, newton):
+        costs.newton = newton
+        state = state_at(gap, first_gap=1.0, epochs=1)
+        answer = hybrid._newton_takes_over(PROBLEM, state, iterations=1)
+        assert state.epochs == 2
+        return answer
+
+    assert not takes_over(0.21, newton=1e-9), "the gap is too large"
+    # From 0.1 to 1e-6 at a factor of ten in two epochs takes ten epochs, and Newton five steps.
+    assert takes_over(0.1, newton=1.99)
+    assert not takes_over(0.1, newton=2.01)
+
+
+def test_the_first_certificate_of_a_phase_is_the_reference_of_its_rate(costs):
+    state = state_at(0.5)
+    assert not hybrid._newton_takes_over(PROBLEM, state, iterations=3)
+    assert (state.epochs, state.first_gap) == (0, 0.5)
+    for newton, expected in ((0.19, True), (0.21, False)):  # one more epoch against five steps
+        costs.newton = newton
+        assert hybrid._newton_takes_over(PROBLEM, state_at(0.1), iterations=1) is expected
+
+
+def test_dykstra_crawls_if_the_interior_point_method_is_faster(costs):
+    def crawls(gap=0.5, epochs=2):
+        # At this rate it takes ten epochs until the gap is 0.2.
+        rate = np.log(0.5 / 0.2) / 10.0
+        state = state_at(gap, first_gap=0.5 * np.exp(rate * epochs), epochs=epochs)
+        return hybrid._dykstra_crawls(PROBLEM, state)
+
+    costs.newton = 2.0
+    costs.interior = 1.01 * (10.0 + 5.0 * 2.0) / 16.0
+    assert not crawls()
+    costs.interior = 0.99 * (10.0 + 5.0 * 2.0) / 16.0
+    assert crawls()
+    assert not crawls(epochs=1), "too early to judge"
+    assert not crawls(gap=0.2), "Newton's model holds"
+
+
+def test_steps_to_go_follow_from_two_windows_of_the_objective():
+    primals = [10.0 + 2.0**-i for i in range(9)]
+    recent = primals[4] - primals[8]
+    expected = 4.0 * np.log(recent / (1e-6 * primals[-1])) / np.log(16.0)
+    assert hybrid._steps_to_go(primals, 1e-6) == pytest.approx(expected)
+    assert hybrid._steps_to_go([99.0, *primals], 1e-6) == pytest.approx(expected), "only the last two windows count"
+    assert hybrid._steps_to_go(primals[:8], 1e-6) == 0.0, "too early to judge"
+    assert hybrid._steps_to_go(primals, 1.0) == 0.0, "the decrease is within the tolerance"
+    assert hybrid._steps_to_go([10.0] * 9, 1e-6) == 0.0
+    assert hybrid._steps_to_go([10.0 - i for i in range(9)], 1e-6) == np.inf
+
+
+def newton_state(primal=1.0, fraction=1.0, retreats=0):
+    return SimpleNamespace(primal=primal, weight_fraction=fraction, retreats=retreats)
+
+
+def test_newton_crawls_if_its_objective_falls_too_slowly(costs):
+    state = state_at(0.5)
+    answers = []
+    for number in range(9):
+        state.state = newton_state(100.0 - number)
+        answers.append(hybrid._newton_crawls(PROBLEM, state))
+    assert answers == [False] * 8 + [True]
+    state.failed = {"dykstra", "interior"}
+    assert not hybrid._newton_crawls(PROBLEM, state), "nothing else is left"
+
+
+def test_objectives_with_a_fraction_of_the_weights_are_not_compared(costs):
+    state = state_at(0.5, primals=[float(i) for i in range(20)], state=newton_state(np.inf, fraction=0.5))
+    assert not hybrid._newton_crawls(PROBLEM, state)
+    assert state.primals == []
+
+
+def test_newton_crawls_if_it_has_to_start_again(costs):
+    """After two retreats, 40 more steps are expected; the interior-point method takes 16."""
+    costs.newton = 16.0 / 40.0
+    for interior, expected in ((0.99, True), (1.01, False)):
+        costs.interior = interior
+        state = state_at(0.5, state=newton_state(np.inf, fraction=0.1, retreats=2))
+        assert hybrid._newton_crawls(PROBLEM, state) is expected
+
+
+def test_many_pairs_prefer_newton_to_interior_points():
+    few, many = (MetricProblem.from_differences(np.ones((K, 4, 1)), np.ones(K), 1.0, 1.0) for K in (10, 11))
+    assert hybrid._succession(few) == ("interior", "newton", "dykstra")
+    assert hybrid._succession(many) == ("newton", "interior", "dykstra")
