@@ -65,8 +65,8 @@ class CovMetric(SavedEstimator, SolvedMixin, MetricMixin):
     prior : {'identity', 'covariance'} or array of shape (n, n), default='identity'
         The metric that W is kept close to, in units of `scale`. 'covariance' is the inverse covariance of the embedded
         examples.
-    solver : {'auto', 'newton', 'dykstra'} or Solver, default='auto'
-        The solver.
+    solver : {'auto', 'newton', 'dykstra', 'hybrid', 'interior'} or Solver, default='auto'
+        The solver, as in `covmetric.solve`.
     order : {'perm', 'rand', 'cyclic'}, default='perm'
         The order of the projections. It is used if `solver` is 'dykstra'.
     reg : float, default=0.0

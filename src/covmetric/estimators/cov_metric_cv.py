@@ -60,7 +60,7 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
         The unit of the bounds, a squared distance: the median over the pairs, a number, or 1 if None.
     prior : {'identity', 'covariance'} or array of shape (n, n), default='identity'
         The metric that W is kept close to, as in `CovMetric`.
-    solver : {'auto', 'newton', 'dykstra'} or Solver, default='auto'
+    solver : {'auto', 'newton', 'dykstra', 'hybrid', 'interior'} or Solver, default='auto'
         The solver.
     order : {'perm', 'rand', 'cyclic'}, default='perm'
         The order of the projections, for solver='dykstra'.

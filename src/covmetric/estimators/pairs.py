@@ -54,7 +54,7 @@ class CovMetricPairs(SavedEstimator, SolvedMixin, BaseEstimator):
     prior : {'identity', 'covariance'} or array of shape (n, n), default='identity'
         The metric that W is kept close to, in units of `scale`. 'covariance' is the inverse covariance of the embedded
         examples.
-    solver : {'auto', 'newton', 'dykstra'} or Solver, default='auto'
+    solver : {'auto', 'newton', 'dykstra', 'hybrid', 'interior'} or Solver, default='auto'
         The solver.
     order : {'perm', 'rand', 'cyclic'}, default='perm'
         The order of the projections, for solver='dykstra'.

@@ -52,7 +52,7 @@ def solver_with_order(solver: str | Solver[Any], order: str) -> str | Solver[Any
 
     Parameters
     ----------
-    solver : {'auto', 'newton', 'dykstra'} or Solver
+    solver : {'auto', 'newton', 'dykstra', 'hybrid', 'interior'} or Solver
         The solver.
     order : {'perm', 'rand', 'cyclic'}
         The order of the projections.

@@ -30,7 +30,7 @@ class LearningSettings:
         The divergence that penalises violated bounds.
     prior : {'identity', 'covariance'} or array of shape (n, n), default='identity'
         The metric that W is kept close to.
-    solver : {'auto', 'newton', 'dykstra'} or Solver, default='auto'
+    solver : {'auto', 'newton', 'dykstra', 'hybrid', 'interior'} or Solver, default='auto'
         The solver.
     tol : float, default=1e-6
         The tolerance on the relative duality gap.

@@ -38,16 +38,17 @@ def solve(
     ----------
     problem : MetricProblem
         The problem.
-    solver : {'auto', 'newton', 'dykstra'} or Solver, default='auto'
-        'auto' chooses the faster solver by n, m, K and the weights: Dykstra if the examples have many more rows than
-        columns, otherwise Newton (docs/solvers.md). 'dykstra' is the paper's method in permuted order. For the other
-        orders, pass `Dykstra(order=...)`.
+    solver : {'auto', 'newton', 'dykstra', 'hybrid', 'interior'} or Solver, default='auto'
+        'dykstra' is the paper's method in permuted order; for the other orders, pass `Dykstra(order=...)`. 'newton' is
+        a second-order method, and 'interior' an interior-point method for problems on which the others crawl. 'hybrid'
+        combines the three, beginning with Dykstra. 'auto' is the hybrid that begins with Newton unless the examples
+        have many more rows than columns (docs/solvers.md).
     tol : float, default=1e-6
         The tolerance on the relative gap, gap / max(1, |primal|). 0 disables the gap and stall tests: the solver makes
         exactly `max_iter` iterations, and the status is MAX_ITER without a warning.
     max_iter : int or None, default=None
-        The limit on the number of iterations: steps (Newton) or epochs of K projections (Dykstra). None means the
-        default of the solver.
+        The limit on the number of iterations: steps (Newton, interior), epochs of K projections (Dykstra), or both
+        (hybrid). None means the default of the solver.
     random_state : int, numpy Generator or RandomState, or None, default=None
         The seed of the random orders. The same int always gives the same bits.
     warm_start : array of shape (K,), SolveResult or None, default=None
@@ -149,7 +150,7 @@ def solve_path(
         The problem at lambda = 1. Its weights are divided by each lambda.
     lambdas : sequence of float
         Positive numbers, in any order. They are processed from the largest to the smallest.
-    solver : {'auto', 'newton', 'dykstra'} or Solver, default='auto'
+    solver : {'auto', 'newton', 'dykstra', 'hybrid', 'interior'} or Solver, default='auto'
         The solver, as in `solve`.
     tol : float, default=1e-6
         The tolerance on the relative gap of each solution.
