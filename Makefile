@@ -4,13 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo test lint bench mutants clean
+.PHONY: help demo test lint bench results mutants clean
 
 help:
-	@echo "make demo     install covmetric into $(VENV), learn a metric on real recordings, and compare it with fixed metrics"
+	@echo "make demo     install covmetric into $(VENV), learn from real recordings, and compare with fixed metrics and pyRiemann"
 	@echo "make test     install the test tools, then run lint, type checks, doctests and tests"
 	@echo "make lint     run ruff, mypy, import-linter and the numpydoc validation"
 	@echo "make bench    print the benchmark tables (a quarter of an hour)"
+	@echo "make results  repeat all experiments of the paper into docs/results; COVMETRIC_DATA names the images (an hour)"
 	@echo "make mutants  change the core in 300 small ways and count how many changes the tests detect (minutes)"
 	@echo "make clean    remove $(VENV) and caches"
 
@@ -47,6 +48,11 @@ bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks.projection
 	$(BIN)/python -m benchmarks.convergence
 	$(BIN)/python -m benchmarks.solvers
+
+results: $(VENV)/.dev
+	$(BIN)/covmetric reproduce all --out docs/results --jobs 2
+	rm -f docs/results/*.old.csv  # rows of older code, which git has
+	$(BIN)/python tools/results.py
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -23,7 +23,7 @@ from covmetric import PAPER_SETTINGS, CovMetric, CovMetricCV
 
 ROUNDS, LIMIT = 4, 20
 QUICK = 2.0  # solves that take fewer seconds are timed in every round
-PAPER_LAMBDAS = (1e-2, 1e-3, 1e-4)  # of section 4.1
+PAPER_LAMBDAS = (1e-2, 1e-3, 1e-4)  # of section 5.1
 
 
 def data(split: int):

@@ -35,7 +35,17 @@ def conjugate(slack):
 
 def exact(array):
     """Return the entries of a matrix as fractions."""
-    return [[Fraction(float(x)) for x in row] for row in array]
+    return [[x if isinstance(x, Fraction) else Fraction(float(x)) for x in row] for row in array]
+
+
+def exact_metric(result):
+    """Return the entries of W = I + Q (V - I) Q^T for the stored entries of Q and V, or of W itself."""
+    V = exact(result.core)
+    if result.basis is None:
+        return V
+    Q, r = exact(result.basis), range(len(V))
+    half = [[sum(q[a] * (V[a][b] - (a == b)) for a in r) for b in r] for q in Q]
+    return [[Fraction(int(i == j)) + sum(h[b] * Q[j][b] for b in r) for j in range(len(Q))] for i, h in enumerate(half)]
 
 
 def decimal(fraction):
@@ -69,7 +79,12 @@ def exact_dual(problem, multipliers):
 
 def exact_gap(problem, result):
     """Return P(W) - g(alpha) for the stored entries of W and alpha."""
-    primal, dual = _in_context(_values, problem, result.W, result.multipliers)
+    return exact_gap_at(problem, result.W, result.multipliers)
+
+
+def exact_gap_at(problem, W, multipliers):
+    """Return P(W) - g(alpha) for floats or fractions W."""
+    primal, dual = _in_context(_values, problem, W, multipliers)
     return float(_in_context(lambda: primal - dual))
 
 

@@ -20,7 +20,10 @@ CONSTANTS = [name for name in vars(tuning) if name.isupper()]
 def names_used_in_the_package():
     package = Path(tuning.__file__).parents[1]
     trees = (ast.parse(path.read_text()) for path in package.rglob("*.py") if path.name != "tuning.py")
-    return {node.id for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    used = {node.id for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    # The models use constants and other models.
+    models = [node for node in ast.parse(SOURCE).body if isinstance(node, ast.FunctionDef)]
+    return used | {node.id for model in models for node in ast.walk(model) if isinstance(node, ast.Name)}
 
 
 def test_every_constant_and_model_is_used():
@@ -68,3 +71,11 @@ def test_models_of_cost_grow_with_the_work():
         few, many = (tuning.certificate_seconds(10, 10, n_pairs, kept) for n_pairs in (10, 10_000))
         assert 0.0 < few < many
     assert tuning.certificate_seconds(10, 10, 1000, True) < tuning.certificate_seconds(10, 10, 1000, False)
+
+
+@pytest.mark.parametrize("model", [tuning.newton_seconds, tuning.interior_seconds])
+@pytest.mark.parametrize("m", [1, 2, 20])
+def test_models_of_steps_grow_with_the_size_and_the_pairs(model, m):
+    assert 0.0 < model(20, m, 10) < model(20, m, 1000) < model(20, m, 100_000)
+    assert model(20, m, 1000) < model(40, m, 1000) < model(400, m, 1000)
+    assert tuning.newton_seconds(50, m, 1000) < tuning.interior_seconds(50, m, 1000)

@@ -21,7 +21,7 @@ def test_json_has_no_infinity(capsys):
 def test_report_is_printed_without_pictures(capsys):
     table = TextTable(["a", "b"], [["1", "22"]])
     picture = Picture("a.png", "A picture", lambda: 1 / 0)
-    print_report(Report("name", "The title", ["word " * 50, picture, table], [], []))
+    print_report(Report("name", "The title", ["word " * 50, picture, table], []))
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "The title" and max(map(len, lines)) <= 100
     assert lines[-2:] == ["a   b", "1  22"]

@@ -67,12 +67,13 @@ def test_points_of_a_run_follow_each_other(table):
 
 
 def test_gaps_are_ordered(table):
-    """0 <= BD - P* <= the paper's bound, and the certified gap is never larger than the paper's bound."""
+    """0 <= BD - P* <= the paper's bound, 0 <= P(W) - P* <= certified gap <= the paper's bound."""
     for point in table.points:
         scale = 1e-10 * max(1.0, point.optimum)
         assert point.objective_gap >= -scale
         assert point.objective_gap <= point.paper_bound * (1.0 + 1e-5) + scale
         assert point.gap <= point.paper_bound * (1.0 + 1e-5) + scale
+        assert -scale <= point.best_excess <= point.gap * (1.0 + 1e-5) + scale
 
 
 @pytest.mark.parametrize("order", ["cyclic", "perm", "rand"])

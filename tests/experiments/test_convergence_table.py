@@ -13,6 +13,7 @@ def make_point(epoch, objective_gap, gap, **settings):
     point = Point(
         n=5, K=50, lam=1e-2, slack="is", order="perm", seed=0, tol=1e-3, max_epochs=9, epoch=epoch,
         seconds=0.1 * epoch, optimum=10.0, objective_gap=objective_gap, paper_bound=objective_gap, gap=gap,
+        best_excess=0.5 * gap,
     )  # fmt: skip
     return replace(point, **settings)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from covmetric.experiments import rows as rows_module
+from covmetric.experiments.provenance import code_version
 from covmetric.experiments.rows import RowFile, resume
 
 
@@ -60,6 +61,17 @@ def test_file_returns_the_rows_that_were_written(file):
     with file.path.open() as lines:
         assert next(csv.reader(lines)) == ["name", "seed", "value", "solved", "code"]
     assert [path.name for path in file.path.parent.iterdir()] == ["rows.csv"]
+
+
+def test_file_names_the_versions_of_the_code(file):
+    assert file.codes() == []
+    file.write(measure(("a", 0)) + measure(("a", 1)))
+    assert file.codes() == [code_version()]
+    text = file.path.read_text()
+    file.path.write_text(text.replace(code_version(), "0123456789", 1))
+    assert file.codes() == sorted(["0123456789", code_version()])
+    file.path.write_text("name,seed\na,1\n")
+    assert file.codes() == []
 
 
 def test_interrupted_experiment_keeps_whole_runs_and_resumes(file):

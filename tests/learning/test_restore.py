@@ -96,7 +96,7 @@ def test_restored_problem_of_hermitian_matrices_counts_their_copies():
         (lambda p: {**p, "scale": 2.0 * p["scale"]}, r"its scale_ is .*, but the scale of its pairs is"),
         (lambda p: {**p, "metric": scaled(p["metric"], 1.01)}, "its metric does not belong to its result"),
         (lambda p: {**p, "metric": scaled(p["metric"], 0.99)}, "its metric does not belong to its result"),
-        (lambda p: at(p, "result", W=1.01 * p["result"].W), "its (gap|primal) is .*, but it claims"),
+        (lambda p: at(p, "result", core=1.01 * p["result"].core), "its (gap|primal) is .*, but it claims"),
         (lambda p: at(p, "result", multipliers=0.5 * p["result"].multipliers), "its (gap|dual) is .*, but it claims"),
         (lambda p: with_certificate(p, gap=p["result"].certificate.gap + 1e-3), "its gap is .*, but it claims"),
         (lambda p: with_certificate(p, gap=p["result"].certificate.gap - 1e-3), "its gap is .*, but it claims"),

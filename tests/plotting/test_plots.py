@@ -134,7 +134,7 @@ OBJECTIVE_GAPS = [[9.0, 0.5, 0.01, 0.02, -1e-15], [9.0, 0.2, 0.04, 0.01], [9.0, 
 
 def make_points(orders=("cyclic", "perm")):
     return [
-        Point(n, 50, lam, "is", order, seed, 1e-6, 99, epoch, 0.1 * epoch, 1.0, gap, 2.0 * gap, 10.0**-epoch)
+        Point(n, 50, lam, "is", order, seed, 1e-6, 99, epoch, 0.1 * epoch, 1.0, gap, 2.0 * gap, 10.0**-epoch, 0.0)
         for n in (5, 8)
         for lam in (1e-2, 1e-1, 1e-3)
         for order in orders
@@ -233,6 +233,24 @@ def test_figures_do_not_use_pyplot():
 def test_ending_selects_the_format(ending, start, tmp_path):
     path = save_figure(new_figure(2, 2, 1)[0], str(tmp_path / f"a.{ending}"))
     assert path == tmp_path / f"a.{ending}" and path.read_bytes().startswith(start)
+
+
+@pytest.mark.parametrize(("ending", "entry"), [("svg", "dc:description>"), ("pdf", "/Subject (")])
+def test_description_is_stored_in_the_metadata(ending, entry, tmp_path):
+    path = save_figure(new_figure(2, 2, 1)[0], tmp_path / f"a.{ending}", "Dots of commit 012")
+    assert f"{entry}Dots of commit 012" in path.read_bytes().decode("latin-1")
+
+
+def test_description_of_a_png_is_a_text_entry(tmp_path):
+    Image = pytest.importorskip("PIL.Image")
+    with Image.open(save_figure(new_figure(2, 2, 1)[0], tmp_path / "a.PNG", "Dots of commit 012")) as picture:
+        assert picture.text["Description"] == "Dots of commit 012"
+    with Image.open(save_figure(new_figure(2, 2, 1)[0], tmp_path / "b.png")) as picture:
+        assert "Description" not in picture.text
+
+
+def test_formats_without_descriptions_are_written(tmp_path):
+    assert save_figure(new_figure(2, 2, 1)[0], tmp_path / "a.eps", "Dots").is_file()
 
 
 def test_missing_folder_raises(tmp_path):

@@ -106,7 +106,7 @@ def test_transformed_differences_match_the_literal_differences(examples):
 
 @pytest.mark.parametrize(("examples", "exact"), [(10, False), (11, True)])
 def test_examples_are_transformed_if_there_are_at_least_twice_as_many_pairs(examples, exact):
-    """Exact differences of huge examples tell the two ways apart."""
+    """Differences of large examples tell the two ways apart by their rounding errors."""
     rows = np.arange(examples, dtype=float)[:, None, None] / 3.0 + 1e3 * (np.arange(examples) % 2)[:, None, None]
     sums = PairSums(rows, np.array([[0, 2]] * 20))
     ((_, G),) = sums.roughly_transformed(np.arange(20), np.array([[1.1]]))

@@ -206,9 +206,9 @@ def test_a_matrix_replaces_conjugate_gradients_that_take_too_long(monkeypatch):
     """With small weights they are quick and stay; with large weights they give up for the rest of the solve."""
     kinds = []
 
-    def chosen(*arguments):
-        kinds.append(type(choose_system(*arguments)))
-        return choose_system(*arguments)
+    def chosen(*arguments, **settings):
+        kinds.append(type(choose_system(*arguments, **settings)))
+        return choose_system(*arguments, **settings)
 
     monkeypatch.setattr(newton, "choose_system", chosen)
     rng = np.random.default_rng(0)

@@ -24,6 +24,17 @@ KEPT_BYTES = 2**24
 # The index tables of half vectors are cached for matrices of up to this size.
 HALF_VECTORS_KEPT_BELOW = 256
 
+# --- The reduction to the span of the differences (python -m benchmarks.span crossover) -------------------------------
+# The reduction is tried if W has at least SPAN_ROWS rows and there are fewer columns than rows, and for any number of
+# columns if W has at least SPAN_MANY_ROWS rows. It is used if the differences span at most SPAN_FRACTION of the
+# directions.
+SPAN_ROWS, SPAN_MANY_ROWS = 64, 128
+SPAN_FRACTION = 0.9
+
+# --- The choice of the first method by `auto` (python -m benchmarks.cells) --------------------------------------------
+# Dykstra may be first if the embedded examples have at least this many times as many rows as columns.
+THIN_RATIO = 4
+
 # --- Dykstra (python -m benchmarks.projection) ------------------------------------------------------------------------
 # Operations per call of the compiled sweep: few enough that Ctrl-C takes effect within a tenth of a second.
 OPERATIONS_PER_SWEEP = 5e8
@@ -98,7 +109,7 @@ PAIR_OVERHEAD = 1e4
 
 
 def newton_seconds(n: int, m: int, n_pairs: int) -> float:
-    """Return the predicted time of a step of Newton's method, with half of the pairs active.
+    """Return the predicted time of a step of Newton's method, with most of the pairs active.
 
     Parameters
     ----------
@@ -113,7 +124,7 @@ def newton_seconds(n: int, m: int, n_pairs: int) -> float:
         The time in seconds.
     """
     passes = 3.0 * _pass_work(n, m, n_pairs)
-    return 4e-4 + (_system_work(n, m, 0.5 * n_pairs, 6.0) + passes + 20.0 * n**3) / SPEED
+    return 4e-4 + (_system_work(n, m, 0.8 * n_pairs, 6.0) + passes + 20.0 * n**3) / SPEED
 
 
 def interior_seconds(n: int, m: int, n_pairs: int) -> float:

@@ -34,9 +34,12 @@ def _reproduce() -> Command:
 
 #: The summary of each subcommand, and a function that imports it. ``covmetric --help`` does not call these functions.
 COMMANDS: dict[str, tuple[str, Callable[[], Command]]] = {
-    "demo": ("learn a metric on real recordings of hand gestures and compare it with fixed metrics", _demo),
+    "demo": (
+        "learn a metric on real recordings of hand gestures and compare it with fixed metrics and pyRiemann",
+        _demo,
+    ),
     "compare": ("cross-validate fixed metrics, learned metrics and pyRiemann on your own data", _compare),
-    "reproduce": ("run the paper's experiments and write pages, pictures and CSV files", _reproduce),
+    "reproduce": ("run the paper's experiments, judge its claims, and write pages, pictures and CSV files", _reproduce),
 }
 
 

@@ -62,6 +62,7 @@ def constrain(
     scale: Any,
     rng: np.random.Generator,
     factor: FloatArray | None = None,
+    mapped: FloatArray | None = None,
 ) -> Constraints:
     """Select pairs of labelled examples and set their bounds.
 
@@ -81,6 +82,8 @@ def constrain(
         The source of randomness of the selection.
     factor : array of shape (n, n) or None, default=None
         The factor L of a metric W = L L^T, under which neighbours are selected. None means the identity.
+    mapped : array of shape (l, n, m) or None, default=None
+        The examples L^T Phi(X) themselves, if they have been computed already.
 
     Returns
     -------
@@ -103,7 +106,8 @@ def constrain(
     >>> constraints.pairs.tolist(), constraints.scale
     ([[0, 1], [0, 2], [1, 2], [1, 3], [2, 3]], 9.0)
     """
-    mapped = embedded if factor is None else factor.T @ embedded
+    if mapped is None:
+        mapped = embedded if factor is None else factor.T @ embedded
     with np.errstate(over="ignore"):
         if not np.isfinite((mapped**2).sum()):
             raise ValueError("squared distances of the embedded examples overflow or vanish: rescale X")

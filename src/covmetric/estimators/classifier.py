@@ -205,7 +205,7 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         self._fitted = extend(self._fitted, embedded, codes, learner.random_state)
         self._embedded = np.concatenate([self._embedded, embedded])
         if self._fitted.result is not None:
-            learner._set_fitted(LearnedMetric(embedding, self._fitted.metric()), self._fitted)
+            learner._set_fitted(self._fitted.learned_metric(embedding), self._fitted)
         self._fit_rule(self._fitted.codes)
         return self
 

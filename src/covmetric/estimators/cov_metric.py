@@ -16,7 +16,6 @@ from covmetric.learning.examples import check_labelled, embedding_for, require_c
 from covmetric.learning.fit import FittedProblem, fit_path
 from covmetric.learning.progress import progress_callback
 from covmetric.learning.settings import LearningSettings
-from covmetric.metric import LearnedMetric
 from covmetric.solvers import Callback
 
 #: The settings of the paper's recognition experiments, as parameters of `CovMetric` without `phi` and `lam`. The number
@@ -91,7 +90,7 @@ class CovMetric(SavedEstimator, SolvedMixin, MetricMixin):
     W_ : array of shape (n, n)
         The learned matrix.
     components_ : array of shape (n, n)
-        The symmetric square root of `W_`.
+        A square root of `W_`: W_ = components_.T @ components_. See `LearnedMetric.components`.
     result_ : SolveResult or None
         The solution, in units of `scale_` and in the coordinates of the prior; None if `lam` is inf.
     duality_gap_ : float
@@ -211,7 +210,7 @@ class CovMetric(SavedEstimator, SolvedMixin, MetricMixin):
             start = FittedProblem.at_prior(self._settings(callback), embedded, codes, embedding.copies_)
             (fitted,) = fit_path(start, [self.lam], rng)
         self.classes_ = classes
-        self._set_fitted(LearnedMetric(embedding, fitted.metric()), fitted)
+        self._set_fitted(fitted.learned_metric(embedding), fitted)
         return replace(fitted, settings=self._settings()), embedded  # a progress bar cannot be pickled
 
     def _settings(self, callback: Callback | None = None) -> LearningSettings:

@@ -105,7 +105,7 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
     W_ : array of shape (n, n)
         The learned matrix.
     components_ : array of shape (n, n)
-        The symmetric square root of `W_`.
+        A square root of `W_`: W_ = components_.T @ components_. See `LearnedMetric.components`.
     result_ : SolveResult or None
         The solution on all the examples; None if a fixed metric was chosen.
     duality_gap_ : float

@@ -66,7 +66,7 @@ class MetricMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     @property
     def components_(self) -> FloatArray:
-        """The symmetric square root of `W_`, shape (n, n). For vectors, transform(X) is X @ components_.T."""
+        """A square root of `W_`, shape (n, n). For vectors, transform(X) is X @ components_.T."""
         return self.metric_.components
 
     @property

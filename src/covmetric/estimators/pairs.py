@@ -27,7 +27,6 @@ from covmetric.learning.examples import embedding_for
 from covmetric.learning.fit import FittedProblem, fit_constraints
 from covmetric.learning.progress import progress_callback
 from covmetric.learning.threshold import best_threshold, check_calibration
-from covmetric.metric import LearnedMetric
 
 
 class CovMetricPairs(SavedEstimator, SolvedMixin, BaseEstimator):
@@ -81,7 +80,7 @@ class CovMetricPairs(SavedEstimator, SolvedMixin, BaseEstimator):
     metric_ : LearnedMetric
         The learned metric.
     components_ : array of shape (n, n)
-        The symmetric square root of the learned matrix.
+        A square root of the learned matrix W: W = components_.T @ components_. See `LearnedMetric.components`.
     threshold_ : float
         The distance up to which a pair is predicted to be similar.
     result_ : SolveResult or None
@@ -196,14 +195,14 @@ class CovMetricPairs(SavedEstimator, SolvedMixin, BaseEstimator):
             origin = "the two examples of pairs[{k}]"
             constraints = bounded(start.examples, labelled, settings.bounds, self.scale, weights, origin)
             fitted = fit_constraints(start, constraints, self.lam, generator(self.random_state))
-        self._set_fitted(LearnedMetric(embedding, fitted.metric()), fitted)
+        self._set_fitted(fitted.learned_metric(embedding), fitted)
         self.n_features_in_ = int(examples.shape[1])
         self.classes_ = np.array([-1, 1])
         return self.calibrate_threshold(pairs, y, **calibration)
 
     @property
     def components_(self) -> FloatArray:
-        """The symmetric square root of the learned matrix, shape (n, n)."""
+        """A square root of the learned matrix, shape (n, n)."""
         return self.metric_.components
 
     def get_mahalanobis_matrix(self) -> FloatArray:

@@ -110,5 +110,5 @@ class SavedEstimator(Savable):
         result = getattr(self, "result_", None)
         if result is not None:
             check_claims(result)
-            if result.W.shape != self.metric_.W.shape or result.multipliers.shape != result.slacks.shape:
+            if result.core.shape != self.metric_.core.shape or result.multipliers.shape != result.slacks.shape:
                 raise ValueError("result_ does not belong to metric_")

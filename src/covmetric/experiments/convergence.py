@@ -133,7 +133,7 @@ def _points(run: Run, problem: MetricProblem, optimum: float) -> list[Point]:
             bound = paper_bound(problem, multipliers)
             certified = problem.certified(None, multipliers, run.tol)
             primal, dual = min(primal, certified.certificate.primal), max(dual, certified.certificate.dual)
-            values = (optimum, bound.objective - optimum, bound.gap, primal - dual)
+            values = (optimum, bound.objective - optimum, bound.gap, primal - dual, primal - optimum)
             points.append(Point(*run, epoch, round(seconds, 6), *map(_six_digits, values)))
             if points[-1].meets_tolerance:
                 break

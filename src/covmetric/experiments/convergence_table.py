@@ -10,7 +10,13 @@ from typing import NamedTuple
 
 
 class Run(NamedTuple):
-    """The settings of one run of Dykstra's algorithm on one problem, which are the first fields of `Point`."""
+    """The settings of one run of Dykstra's algorithm on one problem, which are the first fields of `Point`.
+
+    Parameters
+    ----------
+    n, K, lam, slack, order, seed, tol, max_epochs : int, float or str
+        As in `Point`.
+    """
 
     n: int
     K: int
@@ -57,6 +63,8 @@ class Point:
         The paper's upper bound on `objective_gap`.
     gap : float
         The certified gap of the best point so far.
+    best_excess : float
+        P(W) - P* of the best point so far, which `gap` bounds.
     """
 
     n: int
@@ -73,6 +81,7 @@ class Point:
     objective_gap: float
     paper_bound: float
     gap: float
+    best_excess: float
 
     @property
     def run(self) -> Run:

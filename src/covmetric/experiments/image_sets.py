@@ -23,7 +23,6 @@ from covmetric.experiments.rows import RowFile, resume
 from covmetric.learning.fit import FittedProblem, fit_path
 from covmetric.learning.settings import LearningSettings
 from covmetric.learning.splits import Split
-from covmetric.metric import LearnedMetric
 from covmetric.neighbors import get_search
 from covmetric.solvers import Status, solve
 
@@ -293,7 +292,7 @@ def _path(run: _Run, X: FloatArray, codes: IntArray) -> list[SetRow]:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 fitted = _next(fitted, lam)
-        metric = LearnedMetric(embedding, fitted.metric())
+        metric = fitted.learned_metric(embedding)
         references, queries = metric.map(embedded), metric.map(others)
         result = fitted.result
         rows.append(

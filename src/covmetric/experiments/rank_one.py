@@ -22,7 +22,13 @@ KEPT_CYCLES = 30
 
 
 class RankOneRun(NamedTuple):
-    """The settings of one run of LEML on one problem, which are the first fields of `RankOnePoint`."""
+    """The settings of one run of LEML on one problem, which are the first fields of `RankOnePoint`.
+
+    Parameters
+    ----------
+    n, K, lam, seed, cycles : int or float
+        As in `RankOnePoint`.
+    """
 
     n: int
     K: int

@@ -87,6 +87,19 @@ class RowFile(Generic[Row]):
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"{self.path} holds a value that cannot be read ({error}): remove the file") from error
 
+    def codes(self) -> list[str]:
+        """Return the versions of the code that computed the rows of the file.
+
+        Returns
+        -------
+        list of str
+            The versions, each of them once. The list is empty if there is no file, or if it has no such column.
+        """
+        if not self.path.is_file():
+            return []
+        with self.path.open(newline="") as file:
+            return sorted({line[_CODE] for line in csv.DictReader(file) if _CODE in line})
+
     def write(self, rows: Iterable[Row]) -> None:
         """Replace the file by these rows, which the current code has computed.
 

@@ -9,8 +9,10 @@ import numpy as np
 
 from covmetric._utils.validation import FloatArray, IntArray
 from covmetric.constraints import Constraints, PairSelection, constrain
+from covmetric.embeddings import Embedding
 from covmetric.learning.prior import prior_root
 from covmetric.learning.settings import LearningSettings, check_lam
+from covmetric.metric import LearnedMetric
 from covmetric.problem import MetricProblem
 from covmetric.solvers import SolveResult, Status, solve, solve_path
 
@@ -91,6 +93,8 @@ class FittedProblem:
     def metric(self) -> FloatArray:
         """Return the learned matrix in the coordinates of Phi(X), with the prior and the scale applied.
 
+        The matrix is dense. `learned_metric` does not build it if the problem was solved within a span.
+
         Returns
         -------
         array of shape (n, n)
@@ -102,6 +106,24 @@ class FittedProblem:
             return W
         learned = self.root @ W @ self.root
         return np.asarray(0.5 * (learned + learned.T))
+
+    def learned_metric(self, embedding: Embedding) -> LearnedMetric:
+        """Return the learned metric on examples.
+
+        Parameters
+        ----------
+        embedding : Embedding
+            The fitted embedding Phi.
+
+        Returns
+        -------
+        LearnedMetric
+            The metric. It is held in the coordinates of a span if the problem was solved within this span.
+        """
+        result = self.result
+        if result is None or result.basis is None:
+            return LearnedMetric(embedding, self.metric())
+        return LearnedMetric.from_span(embedding, result.basis, result.core, self.scale, self.root)
 
     def problem(self, constraints: Constraints, lam: float = 1.0) -> MetricProblem:
         """Return the optimisation problem with the given constraints.
@@ -218,5 +240,5 @@ def fit_constraints(
 def _choose_constraints(fitted: FittedProblem, selection: PairSelection, rng: np.random.Generator) -> Constraints:
     """Choose pairs under the current metric, and set their bounds."""
     settings = fitted.settings
-    factor = None if fitted.result is None else np.asarray(np.linalg.cholesky(fitted.result.W), dtype=np.float64)
-    return constrain(fitted.examples, fitted.codes, selection, settings.bounds, settings.scale, rng, factor)
+    mapped = None if fitted.result is None else fitted.result.transform(fitted.examples)
+    return constrain(fitted.examples, fitted.codes, selection, settings.bounds, settings.scale, rng, mapped=mapped)

@@ -65,7 +65,7 @@ def _add_pairs(
     """Add pairs with at least one of the examples from index `n_old` on."""
     selection, examples = extended.settings.selection, extended.examples
     assert selection is not None
-    mapped = np.linalg.cholesky(result.W).T @ examples if selection.rounds > 1 else examples
+    mapped = result.transform(examples) if selection.rounds > 1 else examples
     chosen = selection.select(mapped.reshape(len(mapped), -1), extended.codes, generator(random_state), n_old)
     if not (squared_distances(examples, chosen.pairs) > 0.0).any():
         return before

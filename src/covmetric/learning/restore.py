@@ -11,7 +11,7 @@ from covmetric.constraints import Constraints
 from covmetric.learning.fit import FittedProblem
 from covmetric.learning.settings import LearningSettings, check_lam
 from covmetric.metric import LearnedMetric
-from covmetric.problem import Certificate
+from covmetric.problem import Certificate, reduce_to_basis
 from covmetric.solvers import SolveResult, Status
 
 
@@ -72,10 +72,29 @@ def restore_fitted(
     if constraints is not None:
         _check_pairs(constraints, codes, scale)
         _check_certificate(fitted)
-    # On one machine, the same computation gives the same bits. The tolerance allows for a different BLAS.
-    if not np.abs(fitted.metric() - metric.W).max() <= 1e-10 * np.abs(metric.W).max():
+    if not _belongs(metric, fitted):
         raise ValueError("its metric does not belong to its result")
     return fitted
+
+
+def _belongs(metric: LearnedMetric, fitted: FittedProblem) -> bool:
+    """Return whether a metric is that of the fitted problem."""
+    result = fitted.result
+    if metric.basis is None:
+        # On one machine, the same computation gives the same bits. The tolerance allows for a different BLAS.
+        return bool(np.abs(fitted.metric() - metric.W).max() <= 1e-10 * np.abs(metric.W).max())
+    return (
+        result is not None
+        and _equal(metric.core, result.core)
+        and _equal(metric.basis, result.basis)
+        and metric.scale == fitted.scale
+        and _equal(metric.prior_root, fitted.root)
+    )
+
+
+def _equal(first: FloatArray | None, second: FloatArray | None) -> bool:
+    """Return whether two arrays are equal, or both are None."""
+    return first is second or (first is not None and second is not None and np.array_equal(first, second))
 
 
 def check_claims(result: SolveResult) -> None:
@@ -111,8 +130,13 @@ def _check_certificate(fitted: FittedProblem) -> None:
     """Raise ValueError unless the certificate is the one that the data gives, up to rounding."""
     assert fitted.result is not None and fitted.constraints is not None
     claimed, tol = fitted.result.certificate, fitted.settings.tol
-    problem = fitted.problem(fitted.constraints, fitted.lam)
-    recomputed = problem.certify(fitted.result.W, fitted.result.multipliers, tol)
+    problem, result = fitted.problem(fitted.constraints, fitted.lam), fitted.result
+    if result.basis is not None:
+        reduction = reduce_to_basis(problem, result.basis)
+        if reduction is None:
+            raise ValueError("its basis is not orthonormal, or does not span the differences of its pairs")
+        problem = reduction.problem
+    recomputed = problem.certify(result.core, result.multipliers, tol)
     # The certificate may have been computed with a different BLAS and therefore with different rounding errors.
     allowed = 1e-8 * max(1.0, abs(recomputed.primal)) + recomputed.rounding
     for name in ("gap", "primal", "dual", "rounding"):

@@ -190,7 +190,7 @@ def score_candidates(
             n_scored = 0
             for path in candidates.paths:
                 for fitted in _solve_candidates(path, train, codes[split.train], embedding, rng):
-                    metric = LearnedMetric(embedding, fitted.metric())
+                    metric = fitted.learned_metric(embedding)
                     scores[n_scored] = _accuracy(metric, train, test, codes, split, scoring)
                     n_scored += 1
     except KeyboardInterrupt:

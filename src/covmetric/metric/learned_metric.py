@@ -9,11 +9,26 @@ import numpy as np
 import numpy.typing as npt
 
 from covmetric._utils.distances import cross_distances
-from covmetric._utils.validation import FloatArray, Matrices, as_floats, as_numbers, first_index, read_only, symmetric
+from covmetric._utils.validation import (
+    FloatArray,
+    Matrices,
+    as_floats,
+    as_numbers,
+    first_index,
+    is_number,
+    read_only,
+    symmetric,
+)
 from covmetric.embeddings import Embedding
 from covmetric.metric.interpretation import Explanation, Patterns, compute_importance, explain_distance, find_patterns
 from covmetric.metric.svm_kernel import MetricKernel
 from covmetric.model_file import Savable, register_stateful
+from covmetric.problem import expand
+
+# The parts of a metric that was learned within a span.
+_SPAN_PARTS = ("basis", "core", "core_root", "scale", "prior_root")
+# The largest entry of Q^T Q - I. Bases are orthonormal to 1e-12; the rest allows for a different BLAS.
+_ORTHONORMAL = 1e-10
 
 
 class LearnedMetric(Savable):
@@ -21,6 +36,10 @@ class LearnedMetric(Savable):
 
     The distance is a metric if W is positive definite and Phi is injective, and a pseudometric otherwise. The squared
     distance D does not satisfy the triangle inequality.
+
+    A metric that was learned within the span of its examples is held in the form W = R (I + Q (V - I) Q^T) R / scale;
+    see `from_span`. Distances, `transform`, means and kernels then build no array of shape (n, n), unless there is a
+    prior. `W`, `components`, `patterns`, `importance` and `explain` do.
 
     Parameters
     ----------
@@ -33,11 +52,16 @@ class LearnedMetric(Savable):
     ----------
     embedding : Embedding
         The fitted embedding Phi.
-    W : array of shape (n, n)
-        The matrix W. It is read-only.
-    components : array of shape (n, n)
-        The symmetric square root L of W: D is the squared Euclidean distance between the vectors vec(L Phi(X)). It is
-        read-only.
+    basis : array of shape (n, r) or None
+        The matrix Q with orthonormal columns. None if the metric is held as the dense matrix W.
+    core : array of shape (r, r)
+        The matrix V, or W itself if `basis` is None. It is read-only.
+    core_root : array of shape (r, r)
+        The symmetric square root of `core`. It is read-only.
+    scale : float
+        The number by which the matrix is divided, 1 if `basis` is None.
+    prior_root : array of shape (n, n) or None
+        The symmetric square root R of the prior. None means the identity.
 
     Examples
     --------
@@ -49,24 +73,122 @@ class LearnedMetric(Savable):
     2.0
     """
 
+    embedding: Embedding
+    basis: FloatArray | None
+    core: FloatArray
+    core_root: FloatArray
+    scale: float
+    prior_root: FloatArray | None
+
     def __init__(self, embedding: Embedding, W: Any) -> None:
+        matrix = symmetric("W", as_floats("W", W))
+        n = _check_embedding(embedding)
+        if len(matrix) != n:
+            raise ValueError(f"W must have shape ({n}, {n}), as the embedding has {n} rows; got {matrix.shape}")
+        self._set(embedding, "W", matrix, None, 1.0, None)
+
+    def _set(
+        self,
+        embedding: Embedding,
+        name: str,
+        core: FloatArray,
+        basis: FloatArray | None,
+        scale: float,
+        prior_root: FloatArray | None,
+    ) -> None:
         self.embedding = embedding
-        self.W: FloatArray = read_only(symmetric("W", as_floats("W", W)))
-        if not isinstance(embedding, Embedding):
-            raise ValueError(f"embedding must be a fitted Embedding, see get_embedding; got {embedding!r}")
-        embedding.check_fitted()
-        n = embedding.shape_out_[0]
-        if len(self.W) != n:
-            raise ValueError(f"W must have shape ({n}, {n}), as the embedding has {n} rows; got {self.W.shape}")
-        try:
-            eigenvalues, vectors = np.linalg.eigh(self.W)
-        except np.linalg.LinAlgError:
-            largest = float(np.abs(self.W).max())
-            raise ValueError(f"W has no eigenvalues in double precision; its largest entry is {largest:.3g}") from None
-        if eigenvalues[0] < -1e-10 * max(eigenvalues[-1], 0.0) or eigenvalues[-1] < 0.0:
-            raise ValueError(f"W must be positive semi-definite; its smallest eigenvalue is {eigenvalues[0]:.3g}")
-        root = (vectors * np.sqrt(np.maximum(eigenvalues, 0.0))) @ vectors.T
-        self.components: FloatArray = read_only(np.asarray(0.5 * (root + root.T), dtype=np.float64))
+        self.core = read_only(core)
+        self.core_root = read_only(_square_root(name, core))
+        self.basis, self.scale, self.prior_root = basis, scale, prior_root
+
+    @classmethod
+    def from_span(
+        cls, embedding: Embedding, basis: Any, core: Any, scale: float = 1.0, prior_root: Any = None
+    ) -> LearnedMetric:
+        """Return the metric with W = R (I + Q (V - I) Q^T) R / scale, without building W.
+
+        Parameters
+        ----------
+        embedding : Embedding
+            The fitted embedding Phi.
+        basis : array of shape (n, r)
+            The matrix Q, with orthonormal columns.
+        core : array of shape (r, r)
+            The symmetric positive semi-definite matrix V.
+        scale : float, default=1.0
+            A positive number.
+        prior_root : array of shape (n, n) or None, default=None
+            The symmetric matrix R. None means the identity.
+
+        Returns
+        -------
+        LearnedMetric
+            The metric.
+
+        Raises
+        ------
+        ValueError
+            If a part is invalid, or if the parts do not fit together.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from covmetric import get_embedding
+        >>> phi = get_embedding("vector").fit(np.zeros((1, 3)))
+        >>> metric = LearnedMetric.from_span(phi, [[0.0], [0.6], [0.8]], [[4.0]], scale=0.25)
+        >>> metric.distance([0.0, 0.6, 0.8], [0.0, 0.0, 0.0]), metric.distance([1.0, 0.0, 0.0], [0.0, 0.0, 0.0])
+        (4.0, 2.0)
+        """
+        n = _check_embedding(embedding)
+        V = symmetric("core", as_floats("core", core))
+        Q = as_floats("basis", basis)
+        if Q.ndim != 2 or len(Q) != n or not 0 < Q.shape[1] <= n:
+            raise ValueError(f"basis must have shape ({n}, r) with 0 < r <= {n}; got {Q.shape}")
+        if V.shape != (Q.shape[1], Q.shape[1]):
+            raise ValueError(f"core must have shape {(Q.shape[1], Q.shape[1])}, as basis has {Q.shape}; got {V.shape}")
+        if not np.abs(Q.T @ Q - np.eye(len(V))).max() <= _ORTHONORMAL:
+            raise ValueError("basis must have orthonormal columns")
+        if not (is_number(scale) and scale > 0):
+            raise ValueError(f"scale must be a positive number, got {scale!r}")
+        R = None
+        if prior_root is not None:
+            R = read_only(symmetric("prior_root", as_floats("prior_root", prior_root)))
+            if len(R) != n:
+                raise ValueError(f"prior_root must have shape ({n}, {n}), got {R.shape}")
+        metric = cls.__new__(cls)
+        metric._set(embedding, "core", V, read_only(Q), float(scale), R)
+        return metric
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        if "W" in state:  # a pickle of an older version
+            state = {"basis": None, "scale": 1.0, "prior_root": None, **state}
+            state["core"], state["core_root"] = state.pop("W"), state.pop("components")
+        vars(self).update(state)
+
+    @property
+    def W(self) -> FloatArray:
+        """The matrix W, shape (n, n), read-only. It is built at each access if there is a basis."""
+        if self.basis is None:
+            return self.core
+        W: FloatArray = expand(self.basis, self.core) / self.scale
+        if self.prior_root is not None:
+            W = self.prior_root @ W @ self.prior_root
+            W = 0.5 * (W + W.T)
+        dense: FloatArray = read_only(W)
+        return dense
+
+    @property
+    def components(self) -> FloatArray:
+        """A matrix L with W = L^T L, shape (n, n), read-only; D is the squared distance between the vectors L Phi(X).
+
+        It is the symmetric square root of W, unless there are a basis and a prior. It is built at each access if there
+        is a basis.
+        """
+        if self.basis is None:
+            return self.core_root
+        root = expand(self.basis, self.core_root) / np.sqrt(self.scale)
+        dense: FloatArray = read_only(root if self.prior_root is None else root @ self.prior_root)
+        return dense
 
     def get_state(self) -> dict[str, Any]:
         """Return the parts of the metric, for a model file.
@@ -74,9 +196,10 @@ class LearnedMetric(Savable):
         Returns
         -------
         dict
-            The attributes `embedding`, `W` and `components`.
+            The attributes by name. Without a basis, these are `embedding`, `W` and `components`.
         """
-        return {name: getattr(self, name) for name in ("embedding", "W", "components")}
+        names = ("W", "components") if self.basis is None else _SPAN_PARTS
+        return {name: getattr(self, name) for name in ("embedding", *names)}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> LearnedMetric:
@@ -97,23 +220,31 @@ class LearnedMetric(Savable):
         ValueError
             If the parts are invalid or inconsistent.
         """
-        embedding, W, components = (state.pop(name) for name in ("embedding", "W", "components"))
+        embedding, in_span = state.pop("embedding"), "basis" in state
+        parts = {name: state.pop(name) for name in (_SPAN_PARTS if in_span else ("W", "components"))}
         if state or not isinstance(embedding, Embedding):
             raise ValueError(f"its metric has no embedding, or has the unknown parts {sorted(state)}")
-        for name, part in (("W", W), ("components", components)):
-            if not (isinstance(part, np.ndarray) and part.dtype == np.float64 and part.shape == np.shape(W)):
-                raise ValueError(f"{name} must be an array of float64 with the shape of W")
-        metric = cls(embedding, W)
-        root = symmetric("components", as_floats("components", components))
-        if not np.abs(root @ root - metric.W).max() <= 1e-8 * np.abs(metric.W).max():
-            raise ValueError("components is not the square root of W")
+        matrix, root = ("core", "core_root") if in_span else ("W", "components")
+        for name in (matrix, root):
+            part = parts[name]
+            if not (
+                isinstance(part, np.ndarray) and part.dtype == np.float64 and part.shape == np.shape(parts[matrix])
+            ):
+                raise ValueError(f"{name} must be an array of float64 with the shape of {matrix}")
+        square_root = parts.pop(root)
+        metric = cls.from_span(embedding, **parts) if in_span else cls(embedding, parts["W"])
+        square_root = symmetric(root, as_floats(root, square_root))
+        if not np.abs(square_root @ square_root - metric.core).max() <= 1e-8 * np.abs(metric.core).max():
+            raise ValueError(f"{root} is not the square root of {matrix}")
         # Another machine may compute a square root that differs in the last bits: keep the one from the file.
-        metric.components = read_only(root)
+        metric.core_root = read_only(square_root)
         metric.transform(embedding.probe()[None])  # raises an error if the settings of the embedding are invalid
         return metric
 
     def __repr__(self) -> str:
-        return f"LearnedMetric({self.embedding!r}, W of shape {self.W.shape})"
+        n = self.embedding.shape_out_[0]
+        span = "" if self.basis is None else f", learned in {len(self.core)} dimensions"
+        return f"LearnedMetric({self.embedding!r}, W of shape {(n, n)}{span})"
 
     def transform(self, X: Any, n_jobs: int | None = None) -> FloatArray:
         """Return the vectors vec(L Phi(X)), whose Euclidean distances are the distances of the metric.
@@ -163,7 +294,19 @@ class LearnedMetric(Savable):
             One vector per example.
         """
         size = embedded.shape[1] * embedded.shape[2]
-        return np.asarray((self.components @ embedded).reshape(len(embedded), size))
+        return np.asarray(self._times_components(embedded).reshape(len(embedded), size))
+
+    def _times_components(self, embedded: FloatArray) -> FloatArray:
+        """Return L Phi for embedded examples or differences, shape (..., n, m), without building L from a basis."""
+        if self.basis is None:
+            return np.asarray(self.core_root @ embedded)
+        if self.prior_root is not None:
+            embedded = self.prior_root @ embedded
+        columns = np.swapaxes(embedded, -1, -2)
+        rows = columns.reshape(-1, len(self.basis))
+        change = self.core_root - np.eye(len(self.core_root))
+        mapped = (rows + ((rows @ self.basis) @ change) @ self.basis.T) / np.sqrt(self.scale)
+        return np.swapaxes(mapped.reshape(columns.shape), -1, -2)
 
     def distance(self, X1: Any, X2: Any, squared: bool = False) -> Any:
         """Return the distance between two examples, or between corresponding examples of two arrays.
@@ -195,7 +338,7 @@ class LearnedMetric(Savable):
         """
         difference = self.embedding.transform(X1) - self.embedding.transform(X2)
         with np.errstate(over="ignore"):
-            D = _finite(((self.components @ difference) ** 2).sum(axis=(-2, -1)))
+            D = _finite((self._times_components(difference) ** 2).sum(axis=(-2, -1)))
         result = D if squared else np.sqrt(D)
         return float(result) if np.ndim(result) == 0 else result
 
@@ -480,6 +623,27 @@ class LearnedMetric(Savable):
 
 
 register_stateful(LearnedMetric)
+
+
+def _check_embedding(embedding: Any) -> int:
+    """Return the number of rows of a fitted embedding."""
+    if not isinstance(embedding, Embedding):
+        raise ValueError(f"embedding must be a fitted Embedding, see get_embedding; got {embedding!r}")
+    embedding.check_fitted()
+    return int(embedding.shape_out_[0])
+
+
+def _square_root(name: str, matrix: FloatArray) -> FloatArray:
+    """Return the symmetric square root of a positive semi-definite matrix."""
+    try:
+        eigenvalues, vectors = np.linalg.eigh(matrix)
+    except np.linalg.LinAlgError:
+        largest = float(np.abs(matrix).max())
+        raise ValueError(f"{name} has no eigenvalues in double precision; its largest entry is {largest:.3g}") from None
+    if eigenvalues[0] < -1e-10 * max(eigenvalues[-1], 0.0) or eigenvalues[-1] < 0.0:
+        raise ValueError(f"{name} must be positive semi-definite; its smallest eigenvalue is {eigenvalues[0]:.3g}")
+    root = (vectors * np.sqrt(np.maximum(eigenvalues, 0.0))) @ vectors.T
+    return np.asarray(0.5 * (root + root.T), dtype=np.float64)
 
 
 def _finite(D: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from covmetric.model_file.files import InvalidModel, read_model, write_model
 from covmetric.model_file.kinds import (
+    build_record,
     constructor_defaults,
     for_any_machine,
     register_components,
@@ -16,6 +17,7 @@ from covmetric.model_file.savable import Savable
 __all__ = [
     "InvalidModel",
     "Savable",
+    "build_record",
     "constructor_defaults",
     "for_any_machine",
     "read_model",

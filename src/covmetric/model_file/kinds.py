@@ -197,16 +197,45 @@ def register_record(class_: Any, name: str | None = None) -> None:
             if part not in optional or not np.array_equal(content, optional[part]())
         }
 
-    def from_state(state: dict[str, Any]) -> Any:
-        hints = typing.get_type_hints(class_)
-        for part, type_name in declared.items():
-            if part in optional and part not in state:
-                continue
-            if not fits(hints[part], state[part]):
-                raise ValueError(f"{class_.__name__}.{part} must be {type_name}, got {state[part]!r:.60}")
-        return class_(**state)
+    register(Kind(name or class_.__name__, class_, get_state, lambda state: build_record(class_, state)))
 
-    register(Kind(name or class_.__name__, class_, get_state, from_state))
+
+def build_record(class_: Any, state: dict[str, Any]) -> Any:
+    """Create an object of a dataclass from its fields, which may come from a hostile file.
+
+    Parameters
+    ----------
+    class_ : type
+        The dataclass.
+    state : dict
+        The fields by name. A field with a default factory may be missing.
+
+    Returns
+    -------
+    object
+        An object of the class.
+
+    Raises
+    ------
+    ValueError
+        If a field does not have its declared type; see `fits`.
+
+    Examples
+    --------
+    >>> import dataclasses
+    >>> from covmetric import Certificate
+    >>> certificate = Certificate.from_values(2.0, 1.0, max_violation=0.0, tol=1e-6, rounding=0.0)
+    >>> build_record(Certificate, dataclasses.asdict(certificate)) == certificate
+    True
+    """
+    hints = typing.get_type_hints(class_)
+    for field in dataclasses.fields(class_):
+        part = field.name
+        if part not in state and field.default_factory is not dataclasses.MISSING:
+            continue
+        if not fits(hints[part], state[part]):
+            raise ValueError(f"{class_.__name__}.{part} must be {field.type}, got {state[part]!r:.60}")
+    return class_(**state)
 
 
 def register_stateful(class_: type[Stateful], replaceable: dict[str, Any] | None = None) -> None:

@@ -43,7 +43,11 @@ def new_figure(width: float, height: float, columns: int, rows: int = 1, **setti
     return figure, axes[0] if rows == 1 else axes
 
 
-def save_figure(figure: Any, path: str | os.PathLike[str]) -> Path:
+#: The name under which each format stores a description.
+_DESCRIPTION_NAMES = {".png": "Description", ".svg": "Description", ".pdf": "Subject"}
+
+
+def save_figure(figure: Any, path: str | os.PathLike[str], description: str | None = None) -> Path:
     """Write a figure to a file.
 
     Parameters
@@ -52,6 +56,8 @@ def save_figure(figure: Any, path: str | os.PathLike[str]) -> Path:
         The figure.
     path : str or path
         The file. Its extension selects the format.
+    description : str or None, default=None
+        A text for the metadata of the file. Formats other than PNG, SVG and PDF do not store it.
 
     Returns
     -------
@@ -74,5 +80,7 @@ def save_figure(figure: Any, path: str | os.PathLike[str]) -> Path:
     target = Path(path)
     if not target.parent.is_dir():
         raise ValueError(f"there is no folder {target.parent}")
-    figure.savefig(target, dpi=150)
+    name = _DESCRIPTION_NAMES.get(target.suffix.lower())
+    metadata = None if description is None or name is None else {name: description}
+    figure.savefig(target, dpi=150, metadata=metadata)
     return target

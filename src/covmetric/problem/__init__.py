@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from covmetric.problem.certificate import Certificate, divergence_roots
 from covmetric.problem.metric_problem import CertifiedPoint, MetricProblem
+from covmetric.problem.span import Reduction, expand, reduce_to_basis, reduce_to_span
 from covmetric.problem.stopping_criterion import PaperBound, paper_bound
 from covmetric.problem.sums import PairSums
 from covmetric.problem.synthetic import make_paper_problem
@@ -14,7 +15,11 @@ __all__ = [
     "MetricProblem",
     "PairSums",
     "PaperBound",
+    "Reduction",
     "divergence_roots",
+    "expand",
     "make_paper_problem",
     "paper_bound",
+    "reduce_to_basis",
+    "reduce_to_span",
 ]

@@ -191,8 +191,17 @@ class Dual:
             if error < _SAFE:
                 point = self._assembled(multipliers, R, inverse, 0.0, loss, error + loss_error)
                 if point.rounding <= tolerated(tol) * max(1.0, abs(point.value)):
-                    return point
-        return self._accurate(multipliers, size, loss, loss_error)
+                    return self._with_coordinates(point, plus + minus)
+        accurate = self._accurate(multipliers, size, loss, loss_error)
+        return None if accurate is None else self._with_coordinates(accurate, plus + minus)
+
+    def _with_coordinates(self, point: DualPoint, gram: FloatArray) -> DualPoint:
+        """Add the error of the coordinates to the rounding error, if the problem has been reduced to a span."""
+        coordinates = self._sums.coordinates
+        if coordinates is None:
+            return point
+        error = coordinates.dual_error(point.metric, point.multipliers, gram, self._sums.pairs)
+        return replace(point, rounding=point.rounding + error)
 
     def _accurate(self, multipliers: FloatArray, size: FloatArray, loss: float, loss_error: float) -> DualPoint | None:
         """Return the point with log det corrected for the residual of an approximate factor of I + S.

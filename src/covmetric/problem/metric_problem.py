@@ -192,7 +192,8 @@ class MetricProblem:
         self.weights: FloatArray = read_only(positive_vector("weights", weights, K))
         self.terms = PairTerms(self.sums, self.similar, self.bounds, self.weights, self.slack)
         self._primal, self._dual = Primal(self.terms), Dual(self.terms)
-        check_scale(self.terms, self.squared_norms)
+        if sums.coordinates is None:  # otherwise, the whole problem has been checked
+            check_scale(self.terms, self.squared_norms)
 
     def replace(
         self,
@@ -258,12 +259,28 @@ class MetricProblem:
         problem = MetricProblem.__new__(type(self))
         same_pairs = keep is None and pairs is None
         problem._setup(
-            self.sums if same_pairs else PairSums(self.sums.rows, read_only(all_pairs)),
+            self.sums if same_pairs else PairSums(self.sums.rows, read_only(all_pairs), self.sums.coordinates),
             all_similar,
             self.bounds[kept] if bounds is None else bounds,
             self.weights[kept] if weights is None else weights,
             self.slack,
         )
+        return problem
+
+    def with_sums(self, sums: PairSums) -> MetricProblem:
+        """Return a problem on other examples with the same pairs, bounds, weights and slack.
+
+        Parameters
+        ----------
+        sums : PairSums
+            The examples, with the pairs of this problem.
+
+        Returns
+        -------
+        MetricProblem
+        """
+        problem = MetricProblem.__new__(type(self))
+        problem._setup(sums, self.similar, self.bounds, self.weights, self.slack)
         return problem
 
     def changed(self, **changes: Any) -> MetricProblem:

@@ -108,12 +108,13 @@ class Primal:
         else:
             s, length = self._sums.inner_products(W) / self._bounds, self._sums.inner_product_length
             shift = (length + 4) * _UNIT * trace * self.squared_norms / self._bounds
+        shift = self._with_coordinates(W, s, shift)
         inverse, _ = lapack.dtrtri(factor, lower=True)
         # L L^T = W + E for the computed factor L, with |E_ij| <= (n + 1) u w_i w_j (Higham 2002, theorem 10.5).
         spread = np.abs(inverse) @ np.sqrt(W.diagonal())
         error = (n + 1) * _UNIT * float(spread @ spread)
         if error < _SAFE:
-            point = self._assembled(W, factor, 0.0, s, shift, error)
+            point = self._assembled(W, factor, inverse, 0.0, s, shift, error)
             if point.rounding <= tolerated(tol) * max(1.0, abs(point.value)):
                 return point
         return self._accurate(W, factor, inverse)
@@ -136,12 +137,29 @@ class Primal:
         noise = (n + 3) * _UNIT * np.sqrt(norms)
         shift = (self._sums.norm_length + 4) * _UNIT * s + 2.0 * noise * np.sqrt(s) + noise**2
         shift += (self._sums.inner_product_length + 4) * (n + 1) * _UNIT**2 * norms
-        return self._assembled(W, factor, float(np.log1p(spectrum).sum()), s, shift, error)
+        shift = self._with_coordinates(W, s, shift)
+        return self._assembled(W, factor, inverse, float(np.log1p(spectrum).sum()), s, shift, error)
+
+    def _with_coordinates(self, W: FloatArray, s: FloatArray, shift: FloatArray) -> FloatArray:
+        """Add the error of the coordinates, if the problem has been reduced to a span, to a bound on the error of s."""
+        coordinates = self._sums.coordinates
+        if coordinates is None:
+            return shift
+        return shift + coordinates.ratio_shift(W, s, self._bounds, self.squared_norms, self._sums.pairs)
 
     def _assembled(
-        self, W: FloatArray, factor: FloatArray, correction: float, s: FloatArray, shift: FloatArray, error: float
+        self,
+        W: FloatArray,
+        factor: FloatArray,
+        inverse: FloatArray,
+        correction: float,
+        s: FloatArray,
+        shift: FloatArray,
+        error: float,
     ) -> PrimalPoint:
         """Return the point with these values; `shift` bounds the error of s, and `error` that of log det L L^T."""
+        if self._sums.coordinates is not None:
+            error += self._sums.coordinates.primal_error(W, inverse)
         n, trace, logs = len(W), float(W.trace()), np.log(factor.diagonal())
         logdet = 2.0 * float(logs.sum()) + correction
         possible = np.flatnonzero(self._similar * (s - 1.0) > -shift)

@@ -14,6 +14,7 @@ from covmetric._utils.distances import squared_distances
 from covmetric._utils.half_vectors import HalfVectors, half_vectors_of
 from covmetric._utils.tuning import CHUNK_BYTES, KEPT_BYTES
 from covmetric._utils.validation import FloatArray, IntArray, read_only
+from covmetric.problem.coordinates import CoordinateError
 from covmetric.problem.error_free import exact_difference
 
 # Pairs that are summed up at a time where the triangles are kept: the error of a sum grows with its number of terms.
@@ -52,6 +53,8 @@ class PairSums:
         The embedded examples, each transposed, C-contiguous.
     pairs : array of int of shape (K, 2)
         Indices into `rows`.
+    coordinates : CoordinateError or None, default=None
+        If the rows are coordinates in a basis, how far they are from the examples.
 
     Examples
     --------
@@ -66,9 +69,10 @@ class PairSums:
            [ 2.,  4.]])
     """
 
-    def __init__(self, rows: FloatArray, pairs: IntArray) -> None:
+    def __init__(self, rows: FloatArray, pairs: IntArray, coordinates: CoordinateError | None = None) -> None:
         self.rows = rows
         self.pairs = pairs
+        self.coordinates = coordinates
         self._kept_differences: FloatArray | None = None
         self._kept_triangles: FloatArray | None = None
         self._kept_norms: FloatArray | None = None
@@ -77,10 +81,10 @@ class PairSums:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the attributes that cannot be computed from others."""
-        return {"rows": self.rows, "pairs": self.pairs}
+        return {"rows": self.rows, "pairs": self.pairs, "coordinates": self.coordinates}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(state["rows"], state["pairs"])  # type: ignore[misc]
+        self.__init__(**state)  # type: ignore[misc]
 
     @functools.cached_property
     def half(self) -> HalfVectors:

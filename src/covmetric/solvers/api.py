@@ -10,9 +10,9 @@ import numpy as np
 
 from covmetric._utils import tuning
 from covmetric._utils.threads import limited_threads
-from covmetric._utils.validation import as_floats, check_tolerance, generator, is_count, positive_vector
+from covmetric._utils.validation import FloatArray, as_floats, check_tolerance, generator, is_count, positive_vector
 from covmetric._utils.warning import warn
-from covmetric.problem import CertifiedPoint, MetricProblem
+from covmetric.problem import CertifiedPoint, MetricProblem, reduce_to_span
 from covmetric.solvers.base import Solver
 from covmetric.solvers.interrupt import deferred_interrupts, interrupt_waits
 from covmetric.solvers.loop import Callback, run
@@ -30,6 +30,9 @@ def solve(
     callback: Callback | None = None,
 ) -> SolveResult:
     """Solve a metric learning problem, and prove how close to optimal the solution is.
+
+    If the differences of the pairs span far fewer than n directions, the problem is solved within their span, which is
+    exact. The result then holds the metric in the coordinates of the span; see `SolveResult`.
 
     Parameters
     ----------
@@ -76,12 +79,24 @@ def solve(
     """
     if not isinstance(problem, MetricProblem):
         raise ValueError(f"problem must be a MetricProblem, got {type(problem).__name__}")
-    with problem.sums.in_use():
-        return _solve(problem, solver, tol, max_iter, random_state, warm_start, callback)
+    started = time.perf_counter()
+    with deferred_interrupts():
+        reduced, basis = _reduced(problem)
+        with reduced.sums.in_use():
+            return _solve(reduced, basis, started, solver, tol, max_iter, random_state, warm_start, callback)
+
+
+def _reduced(problem: MetricProblem) -> tuple[MetricProblem, FloatArray | None]:
+    """Return the problem in the coordinates of the span of its differences, and their basis, if that is smaller."""
+    with limited_threads(1 if problem.n < tuning.ONE_THREAD_BELOW else None, "blas"):
+        reduction = reduce_to_span(problem)
+    return (problem, None) if reduction is None else (reduction.problem, reduction.basis)
 
 
 def _solve(
     problem: MetricProblem,
+    basis: FloatArray | None,
+    started: float,
     solver: str | Solver[Any],
     tol: float,
     max_iter: int | None,
@@ -98,7 +113,6 @@ def _solve(
     if callback is not None and not callable(callback):
         raise ValueError(f"callback must be None or callable, got {callback!r}")
     threads = 1 if problem.n < tuning.ONE_THREAD_BELOW else None
-    started = time.perf_counter()
     with deferred_interrupts(), np.errstate(all="ignore"), limited_threads(threads, "blas"):
         result = run(
             problem,
@@ -109,6 +123,7 @@ def _solve(
             started=started,
             rng=generator(chosen.default_seed if random_state is None else random_state),
             callback=callback,
+            basis=basis,
         )
         if interrupt_waits():  # the solve has already ended, but the caller may have more work to stop
             result = replace(result, status=Status.INTERRUPTED)
@@ -171,13 +186,17 @@ def solve_path(
     positive_vector("lambdas", values, len(values))
     results: dict[int, SolveResult] = {}
     last = None
-    with problem.sums.in_use(), deferred_interrupts():
-        for i in np.argsort(-values, kind="stable"):
-            scaled = problem.replace(weights=problem.weights / values[i])
-            last = _solve(scaled, solver, tol, max_iter, random_state, last, callback)
-            results[int(i)] = last
-            if last.status is Status.INTERRUPTED:
-                break
+    started = time.perf_counter()
+    with deferred_interrupts():
+        reduced, basis = _reduced(problem)
+        with reduced.sums.in_use():
+            for i in np.argsort(-values, kind="stable"):
+                scaled = reduced.replace(weights=reduced.weights / values[i])
+                last = _solve(scaled, basis, started, solver, tol, max_iter, random_state, last, callback)
+                results[int(i)] = last
+                if last.status is Status.INTERRUPTED:
+                    break
+                started = time.perf_counter()
     return [results[i] for i in sorted(results)]
 
 

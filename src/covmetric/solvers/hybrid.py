@@ -15,6 +15,7 @@ from covmetric.solvers.base import Solver, StepFailed, StepStalled
 from covmetric.solvers.dykstra import Dykstra
 from covmetric.solvers.interior import Interior
 from covmetric.solvers.newton import Newton
+from covmetric.solvers.newton.solver import NewtonState
 
 # Newton's model holds from this relative gap on: it then takes two to ten steps.
 _NEWTON_GAP = 0.2
@@ -92,7 +93,7 @@ class Hybrid(Solver[HybridState]):
     Examples
     --------
     >>> from covmetric import Hybrid, make_paper_problem, solve
-    >>> result = solve(make_paper_problem(n=10, K=50, lam=1e-3, seed=0), Hybrid(), tol=1e-9, random_state=0)
+    >>> result = solve(make_paper_problem(n=50, K=50, lam=1e-4, seed=0), Hybrid(), tol=1e-9, random_state=0)
     >>> result.status.name, list(dict.fromkeys(result.history.phase.tolist()))
     ('SOLVED', ['dykstra', 'newton'])
     """
@@ -158,6 +159,8 @@ class Hybrid(Solver[HybridState]):
                 problem.sums.half.identity, np.zeros(problem.n_pairs), point.certificate.tol
             )
         started = solver.start(problem, point, state.rng)
+        if isinstance(started, NewtonState):
+            started.may_retreat = started.weight_fraction < 1.0
         if solver.name == Dykstra.name:  # its metric has to be that of the multipliers
             solver.resume(problem, started, point)
         if state.state is not None:

@@ -8,6 +8,7 @@ from typing import Any, Generic
 
 import numpy as np
 
+from covmetric._utils.validation import FloatArray
 from covmetric.problem import Certificate, CertifiedPoint, MetricProblem
 from covmetric.solvers.base import Solver, State, StepFailed, StepStalled
 from covmetric.solvers.interrupt import check_interrupt
@@ -73,6 +74,7 @@ def run(
     started: float,
     rng: np.random.Generator,
     callback: Callback | None,
+    basis: FloatArray | None = None,
 ) -> SolveResult:
     """Iterate until the certified gap meets the tolerance, or until the solve ends for another reason.
 
@@ -94,12 +96,14 @@ def run(
         The source of random numbers.
     callback : callable or None
         Called with a `SolverState` after each certificate; returning True stops the solve.
+    basis : array of shape (n, r) or None, default=None
+        The basis in whose coordinates the problem is given, for the result and for callbacks.
 
     Returns
     -------
     SolveResult
     """
-    return _Run(problem, solver, tol, max_iter, callback, started).result(start, rng)
+    return _Run(problem, solver, tol, max_iter, callback, started, basis).result(start, rng)
 
 
 class _Run(Generic[State]):
@@ -113,6 +117,7 @@ class _Run(Generic[State]):
         max_iter: int,
         callback: Callback | None,
         started: float,
+        basis: FloatArray | None,
     ) -> None:
         self.problem = problem
         self.solver = solver
@@ -120,6 +125,7 @@ class _Run(Generic[State]):
         self.callback = callback
         self.record = _Record(tol)
         self.started = started
+        self.basis = basis
         self.n_iter = 0
 
     def result(self, start: CertifiedPoint, rng: np.random.Generator) -> SolveResult:
@@ -209,6 +215,7 @@ class _Run(Generic[State]):
                 point.W.copy(),
                 point.multipliers.copy(),
                 point.certificate,
+                self.basis,
             )
         )
         return isinstance(answer, bool | np.bool_) and bool(answer)
@@ -227,7 +234,7 @@ class _Run(Generic[State]):
             if unproven or spoilt:
                 status = Status.NUMERICAL_ERROR
         return SolveResult(
-            W=point.W,
+            core=point.W,
             multipliers=point.multipliers,
             slacks=self.problem.best_slacks(point.ratios),
             status=status,
@@ -235,4 +242,5 @@ class _Run(Generic[State]):
             history=record.history(),
             n_iter=self.n_iter,
             seconds=time.perf_counter() - self.started,
+            basis=self.basis,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from covmetric._utils.registry import resolve
-from covmetric._utils.tuning import newton_seconds, sweep_seconds
+from covmetric._utils.tuning import THIN_RATIO, newton_seconds, sweep_seconds
 from covmetric.model_file import register_components
 from covmetric.problem import MetricProblem
 from covmetric.solvers.base import Solver
@@ -55,9 +55,9 @@ def get_solver(solver: str | Solver[Any]) -> Solver[Any] | None:
 def choose_solver(solver: str | Solver[Any], problem: MetricProblem) -> Solver[Any]:
     """Return the solver for a problem; "auto" chooses the solver that is expected to be faster.
 
-    "auto" is `Hybrid`, which begins with Dykstra if an epoch takes less time than a Newton step. That is so if the
-    examples have few columns: an epoch takes n^2 m operations per pair, and a Newton step makes several passes over
-    the n(n+1)/2 entries of each A_k. docs/solvers.md has the measurements.
+    "auto" is `Hybrid`. It begins with Dykstra if the examples have few columns and an epoch takes less time than a
+    Newton step: an epoch takes n^2 m operations per pair, and a Newton step makes several passes over the n(n+1)/2
+    entries of each A_k. docs/solvers.md has the measurements.
 
     Parameters
     ----------
@@ -86,4 +86,5 @@ def choose_solver(solver: str | Solver[Any], problem: MetricProblem) -> Solver[A
     if chosen is not None:
         return chosen
     n, m, K = problem.n, problem.m, problem.n_pairs
-    return Hybrid(first="dykstra" if sweep_seconds(n, m, K, 0) < newton_seconds(n, m, K) else "newton")
+    thin = THIN_RATIO * m <= n and sweep_seconds(n, m, K, 0) < newton_seconds(n, m, K)
+    return Hybrid(first="dykstra" if thin else "newton")

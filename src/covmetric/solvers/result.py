@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
 
 from covmetric._utils.validation import FloatArray, IntArray, TextArray
 from covmetric._utils.warning import warn
-from covmetric.model_file import register_enum, register_record
-from covmetric.problem.certificate import Certificate
+from covmetric.model_file import build_record, register_enum, register_record, register_stateful
+from covmetric.problem import Certificate, expand
 
 
 class Status(enum.Enum):
@@ -83,12 +83,15 @@ class SolverState:
         The number of projections so far.
     seconds : float
         The time since the start of the solve.
-    W : array of shape (n, n)
-        A copy of the current metric, which need not be the best metric so far.
+    core : array of shape (r, r)
+        A copy of the current metric in the coordinates of `basis`, V; the metric itself if `basis` is None. It need not
+        be the best metric so far.
     multipliers : array of shape (K,)
         A copy of the current multipliers.
     certificate : Certificate
-        The certificate of `W` and `multipliers`.
+        The certificate of the metric and of `multipliers`.
+    basis : array of shape (n, r) or None, default=None
+        The orthonormal basis Q of the span of the differences, if the problem was reduced to it.
 
     Examples
     --------
@@ -102,19 +105,29 @@ class SolverState:
     n_iter: int
     projections: int
     seconds: float
-    W: FloatArray
+    core: FloatArray
     multipliers: FloatArray
     certificate: Certificate
+    basis: FloatArray | None = None
+
+    @property
+    def W(self) -> FloatArray:
+        """The current metric, shape (n, n). If there is a basis, each access builds it as I + Q (V - I) Q^T."""
+        return self.core if self.basis is None else expand(self.basis, self.core)
 
 
 @dataclass(frozen=True)
 class SolveResult:
     """A learned metric with its certificate.
 
+    If the differences of the pairs span far fewer than n directions, the metric is held as W = I + Q (V - I) Q^T, with
+    an orthonormal `basis` Q of their span and the metric V within the span, the `core`. The certificate belongs to this
+    form. The dense `W` is built when it is asked for, and has the rounding errors of its entries.
+
     Attributes
     ----------
-    W : array of shape (n, n)
-        The metric; <W, F F^T> is a squared distance.
+    core : array of shape (r, r)
+        The metric V in the coordinates of `basis`; the metric W itself if `basis` is None.
     multipliers : array of shape (K,)
         Dual feasible multipliers alpha >= 0, in the order of the pairs.
     slacks : array of shape (K,)
@@ -122,13 +135,15 @@ class SolveResult:
     status : Status
         How the solve ended.
     certificate : Certificate
-        The certificate of `W` and `multipliers`.
+        The certificate of the metric and of `multipliers`.
     history : History
         All certificates of the solve.
     n_iter : int
         The number of iterations.
     seconds : float
         The time of the solve.
+    basis : array of shape (n, r) or None, default=None
+        The orthonormal basis Q of the span of the differences, if the problem was reduced to it.
 
     Examples
     --------
@@ -138,7 +153,7 @@ class SolveResult:
     ('SOLVED', (5, 5), (20,))
     """
 
-    W: FloatArray
+    core: FloatArray
     multipliers: FloatArray
     slacks: FloatArray
     status: Status
@@ -146,13 +161,83 @@ class SolveResult:
     history: History
     n_iter: int
     seconds: float
+    basis: FloatArray | None = None
+
+    @property
+    def W(self) -> FloatArray:
+        """The metric, shape (n, n). If there is a basis, each access builds it as I + Q (V - I) Q^T."""
+        return self.core if self.basis is None else expand(self.basis, self.core)
+
+    def transform(self, embedded: FloatArray) -> FloatArray:
+        """Return L^T Phi for examples Phi of the problem, where L L^T = W, without building W.
+
+        Parameters
+        ----------
+        embedded : array of shape (l, n, m)
+            The embedded examples.
+
+        Returns
+        -------
+        array of shape (l, n, m)
+            The transformed examples. Their Euclidean distances are the distances of the metric.
+        """
+        factor = np.asarray(np.linalg.cholesky(self.core), dtype=np.float64)
+        if self.basis is None:
+            return np.asarray(factor.T @ embedded)
+        change = factor - np.eye(len(factor))
+        return np.asarray(embedded + self.basis @ (change.T @ (self.basis.T @ embedded)))
 
     def __getstate__(self) -> dict[str, Any]:
         # The status is stored by its name, because skops cannot store members of an enum.
         return {**vars(self), "status": self.status.name}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update({**state, "status": Status[state["status"]]})
+        state = {"basis": None, **state, "status": Status[state["status"]]}
+        if "W" in state:  # a pickle of an older version
+            state["core"] = state.pop("W")
+        vars(self).update(state)
+
+    def get_state(self) -> dict[str, Any]:
+        """Return the parts of the result, for a model file.
+
+        Returns
+        -------
+        dict
+            The attributes by name. Without a basis, the core is named W, as in files of older versions.
+        """
+        parts = {name.name: getattr(self, name.name) for name in fields(self)}
+        if self.basis is not None:
+            return parts
+        del parts["basis"]
+        return {"W" if name == "core" else name: part for name, part in parts.items()}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> SolveResult:
+        """Create a result from its parts.
+
+        Parameters
+        ----------
+        state : dict
+            The parts as returned by `get_state`. They may come from a hostile file.
+
+        Returns
+        -------
+        SolveResult
+
+        Raises
+        ------
+        ValueError
+            If the parts are invalid.
+        """
+        if "basis" not in state:
+            state = {"core": state.pop("W"), "basis": None, **state}
+        result: SolveResult = build_record(cls, state)
+        core, basis = result.core, result.basis
+        if basis is not None and not (
+            basis.ndim == 2 and 0 < basis.shape[1] <= len(basis) and core.shape == (basis.shape[1],) * 2
+        ):
+            raise ValueError(f"SolveResult.core has shape {core.shape}, which does not fit its basis {basis.shape}")
+        return result
 
     def warm_start(self, keep: Any = None, added: int = 0) -> FloatArray:
         """Return the multipliers as a warm start for a problem with some pairs removed or added.
@@ -212,5 +297,6 @@ class SolveResult:
 
 
 register_enum("$status", Status)
-for _cls in (Certificate, History, SolveResult):
+for _cls in (Certificate, History):
     register_record(_cls)
+register_stateful(SolveResult)

@@ -32,6 +32,8 @@ from covmetric.solvers.preconditioner import GaussianPreconditioner
 # Nearer to the optimum, the fraction shrinks with the gradient, so that the convergence is superlinear.
 _CG_FRACTION, _CG_NEAR = 0.05, 1e-2
 _CG_MAX_ITERATIONS = 1000
+# The preconditioner takes about as long as two iterations, which is more than easy systems need.
+_PLAIN_ITERATIONS = 10
 # The pairs from which the mean square of the B_k is estimated.
 _SAMPLE = 256
 
@@ -155,6 +157,8 @@ class System(ABC):
         The sum of forces_k vec(B_k), a by-product of the system.
     gave_up : bool
         Whether the system was solved inexactly because an exact solution took too long.
+    hard : bool
+        Whether conjugate gradients needed a preconditioner. The system of the next step then needs it, too.
     exact : bool
         Whether the system is solved up to rounding errors.
     keeps_pairs : bool
@@ -163,6 +167,7 @@ class System(ABC):
 
     force: FloatArray
     gave_up = False
+    hard = False
     exact: ClassVar[bool] = True
     keeps_pairs: ClassVar[bool] = False
 
@@ -409,14 +414,19 @@ class IterativeSystem(System):
     accuracy : float or None, default=None
         The norm of the residual at the end, as a fraction of that of the right-hand side. None means that it depends
         on the right-hand side, which is then the gradient of an inexact Newton method.
+    hard : bool, default=False
+        Whether to use the preconditioner from the first iteration on.
     """
 
     exact = False
 
-    def __init__(self, terms: ActiveTerms, max_iter: int = _CG_MAX_ITERATIONS, accuracy: float | None = None) -> None:
+    def __init__(
+        self, terms: ActiveTerms, max_iter: int = _CG_MAX_ITERATIONS, accuracy: float | None = None, hard: bool = False
+    ) -> None:
         super().__init__(terms)
         self._max_iter = max_iter
         self._accuracy = accuracy
+        self.hard = hard
         self._springs = terms.over_all_pairs(terms.springs)
         self.force = self.weighted_sum(terms.forces)
 
@@ -452,10 +462,12 @@ class IterativeSystem(System):
         residual = half.unpack(r)
         x = np.zeros_like(residual)
         direction, product = x, 1.0
-        for _ in range(self._max_iter):
+        for iteration in range(self._max_iter):
             if norm2 <= target:
                 break
-            scaled = self._preconditioner.apply(residual)
+            if iteration == _PLAIN_ITERATIONS and not self.hard:
+                self.hard, direction = True, np.zeros_like(x)  # start again from x, with the preconditioner
+            scaled = self._preconditioner.apply(residual) if self.hard else residual
             new = float(np.vdot(residual, scaled))
             direction = scaled + new / product * direction
             product = new
@@ -503,7 +515,9 @@ def rates_along(sums: PairSums, E: FloatArray) -> FloatArray:
     return rates
 
 
-def choose_system(terms: ActiveTerms, memory: float, iterative: bool = True, accuracy: float | None = None) -> System:
+def choose_system(
+    terms: ActiveTerms, memory: float, iterative: bool = True, accuracy: float | None = None, hard: bool = False
+) -> System:
     """Return the system that takes the least work among the systems that fit into memory.
 
     Work is counted in operations at the speed of a matrix product.
@@ -518,6 +532,8 @@ def choose_system(terms: ActiveTerms, memory: float, iterative: bool = True, acc
         Whether conjugate gradients may be chosen although a matrix fits into the memory.
     accuracy : float or None, default=None
         The accuracy of conjugate gradients; see `IterativeSystem`.
+    hard : bool, default=False
+        The attribute `hard` of the system of the previous step.
 
     Returns
     -------
@@ -545,4 +561,4 @@ def choose_system(terms: ActiveTerms, memory: float, iterative: bool = True, acc
             return cheapest(terms)
     if keep_triangles:
         problem.sums.lower_triangles(memory)
-    return IterativeSystem(terms, int(max_iter) if direct else _CG_MAX_ITERATIONS, accuracy)
+    return IterativeSystem(terms, int(max_iter) if direct else _CG_MAX_ITERATIONS, accuracy, hard)

@@ -1,13 +1,14 @@
-"""Reports as text, pages and CSV files."""
+"""Reports as text and pages, and dataclass instances as CSV files."""
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 
 import pytest
 
-from covmetric.experiments.reports import Picture, Report, TextTable, write_csv
+from covmetric import __version__
+from covmetric.experiments.provenance import code_version
+from covmetric.experiments.reports import Picture, Report, TextTable, report, write_csv
 from covmetric.plotting.figures import new_figure
 
 
@@ -28,28 +29,47 @@ def test_text_table_with_missing_cells_raises():
         TextTable(["a", "b"], [["1"]]).text()
 
 
-def test_report_is_written_as_page_pictures_and_csv(tmp_path):
+def test_report_is_written_as_page_and_pictures(tmp_path):
     drawn = []
     picture = Picture("dots.png", "Dots", lambda: drawn.append(1) or new_figure(2, 2, 1)[0])
-    report = Report(
+    dots = Report(
         "dots",
         "Some dots",
         ["A paragraph.", picture, TextTable(["a"], [["1"]])],
-        [Record("x", 0.5), Record("y", 2.0)],
         [],
     )
     assert not drawn
-    page = report.write(tmp_path, "covmetric reproduce dots", 12.3)
+    page = dots.write(tmp_path, "covmetric reproduce dots")
     text = page.read_text()
     assert page == tmp_path / "dots.md" and drawn == [1]
     parts = text.split("\n\n")
     assert parts[0] == "# Some dots"
-    assert parts[1].startswith("Made by `covmetric reproduce dots` on 2") and "in 12 s" in parts[1]
+    assert parts[1].startswith("Made by `covmetric reproduce dots` on 2")
     assert "numpy" in parts[1] and "pyriemann" in parts[1]
     assert parts[2:] == ["A paragraph.", "![Dots](dots.png)", "| a |\n| --- |\n| 1 |\n"]
     assert (tmp_path / "dots.png").read_bytes()[:4] == b"\x89PNG"
-    with (tmp_path / "dots.csv").open() as file:
-        assert list(csv.DictReader(file)) == [{"name": "x", "value": "0.5"}, {"name": "y", "value": "2.0"}]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["dots.md", "dots.png"]
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("0123456789", f"with covmetric {__version__} at commit 0123456789, Python 3"),
+        ("0123456789+changes", f"with covmetric {__version__} at commit 0123456789+changes, Python 3"),
+        (f"v{__version__}", f"with covmetric {__version__}, Python 3"),
+    ],
+)
+def test_page_and_pictures_name_the_commit(code, expected, tmp_path, monkeypatch):
+    Image = pytest.importorskip("PIL.Image")
+    monkeypatch.setattr(report, "code_version", lambda: code)
+    dots = Report("dots", "Dots", [Picture("dots.png", "Some dots", lambda: new_figure(2, 2, 1)[0])], [])
+    assert expected in dots.write(tmp_path, "covmetric reproduce dots").read_text()
+    with Image.open(tmp_path / "dots.png") as picture:
+        assert picture.text["Description"] == f"Some dots. Made {expected.partition(', Python')[0]}."
+
+
+def test_commit_is_that_of_the_sources():
+    assert code_version() in (report.software().split()[-1], f"v{__version__}")
 
 
 def test_csv_has_one_line_per_record(tmp_path):

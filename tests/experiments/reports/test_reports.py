@@ -47,7 +47,6 @@ def test_convergence_report_has_one_row_per_setting_and_three_pictures():
     ]
     labels = [picture.draw().axes[0].get_xlabel() for picture in pictures(report)]
     assert labels == ["epochs", "projections onto a half-space", "seconds of projections"]
-    assert report.records is table.points
 
 
 def test_convergence_report_without_the_cyclic_order_has_no_comparison():

@@ -39,7 +39,6 @@ def convergence_report(table: ConvergenceTable) -> Report:
             *_comparisons(table),
             *(_picture(table, x) for x in ("epoch", "projections", "seconds")),
         ],
-        records=table.points,
         summary=table.summary(),
     )
 

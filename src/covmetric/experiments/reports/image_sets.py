@@ -83,6 +83,5 @@ def image_set_report(rows: Sequence[SetRow]) -> Report:
         name="eth80-sets",
         title="Image sets of ETH-80",
         parts=[_EXPLANATION.format(tol=rows[0].tol), TextTable(head, lines), result, _LITERATURE],
-        records=rows,
         summary=table.rows,
     )

@@ -58,7 +58,6 @@ def rank_one_report(points: Sequence[RankOnePoint]) -> Report:
             Picture("leml.png", "P(W) - P* of LEML", lambda: _figure(points)),
             TextTable(head, rows),
         ],
-        records=points,
         summary=summary,
     )
 

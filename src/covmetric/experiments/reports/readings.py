@@ -76,7 +76,6 @@ def readings_report(rows: Sequence[ReadingRow]) -> Report:
             _claims_table(verdicts, names),
             *(_table(summary, protocol) for protocol in protocols),
         ],
-        records=rows,
         summary=verdicts,
     )
 

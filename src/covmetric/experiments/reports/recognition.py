@@ -155,7 +155,7 @@ def recognition_report(name: str, title: str, rows: Sequence[RecognitionRow]) ->
     for protocol in protocols:
         parts += [_table(summary, protocol, variant) for variant in variants]
         parts.append(_phi_table(rows, protocol, PAPER_BEST[data_set]))
-    return Report(name=name, title=title, parts=parts, records=rows, summary=summary)
+    return Report(name=name, title=title, parts=parts, summary=summary)
 
 
 def _variants_text(variants: Sequence[str]) -> str:

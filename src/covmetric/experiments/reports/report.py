@@ -1,4 +1,4 @@
-"""A report: paragraphs, tables and pictures, which are written as a Markdown page with a CSV file."""
+"""A report: paragraphs, tables and pictures, which are written as a Markdown page."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from covmetric._version import __version__
+from covmetric.experiments.provenance import code_version
 from covmetric.plotting import save_figure
 
 
@@ -109,19 +110,15 @@ class Report:
         The title of the page.
     parts : sequence of str, TextTable or Picture
         The content of the page; a str is a paragraph.
-    records : sequence of dataclass instances
-        The raw results, one line of the CSV file each.
     summary : sequence of dataclass instances
         The statistics.
 
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
-    >>> from covmetric.experiments.estimates import mean_and_standard_error
-    >>> table = TextTable(["mean"], [["2.0"]])
-    >>> report = Report("means", "Some means", ["A table:", table], [mean_and_standard_error([1.0, 3.0])], [])
+    >>> report = Report("means", "Some means", ["A table:", TextTable(["mean"], [["2.0"]])], [])
     >>> with TemporaryDirectory() as folder:
-    ...     page = report.write(Path(folder), "covmetric reproduce means", seconds=1.0)
+    ...     page = report.write(Path(folder), "covmetric reproduce means")
     ...     page.name, page.read_text().splitlines()[0]
     ('means.md', '# Some means')
     """
@@ -129,11 +126,10 @@ class Report:
     name: str
     title: str
     parts: Sequence[str | TextTable | Picture]
-    records: Sequence[Any]
     summary: Sequence[Any]
 
-    def write(self, folder: Path, command: str, seconds: float) -> Path:
-        """Write the page, its pictures and the CSV file.
+    def write(self, folder: Path, command: str) -> Path:
+        """Write the page and its pictures, which all name the version of the code.
 
         Parameters
         ----------
@@ -141,20 +137,17 @@ class Report:
             An existing folder.
         command : str
             The command that made the report.
-        seconds : float
-            The time that the experiment took.
 
         Returns
         -------
         Path
             The page.
         """
-        write_csv(folder / f"{self.name}.csv", self.records)
         packages = ("numpy", "scipy", "scikit-learn", "numba", "pyriemann")
         versions = ", ".join(f"{package} {importlib.metadata.version(package)}" for package in packages)
         origin = (
-            f"Made by `{command}` on {datetime.date.today():%Y-%m-%d}, in {seconds:.0f} s, with covmetric "
-            f"{__version__}, Python {platform.python_version()}, {versions}."
+            f"Made by `{command}` on {datetime.date.today():%Y-%m-%d} with {software()}, Python "
+            f"{platform.python_version()}, {versions}."
         )
         parts = [_write_part(part, folder) for part in self.parts]
         page = folder / f"{self.name}.md"
@@ -167,9 +160,26 @@ def _write_part(part: str | TextTable | Picture, folder: Path) -> str:
     if isinstance(part, TextTable):
         return part.markdown()
     if isinstance(part, Picture):
-        path = save_figure(part.draw(), folder / part.filename)
+        path = save_figure(part.draw(), folder / part.filename, f"{part.description}. Made with {software()}.")
         return f"![{part.description}]({path.name})"
     return part
+
+
+def software() -> str:
+    """Return the version of covmetric and the last commit that changed its sources.
+
+    Returns
+    -------
+    str
+        For example "covmetric 0.1.0 at commit 0123456789"; without the commit if the sources are not in a repository.
+
+    Examples
+    --------
+    >>> software().startswith("covmetric ")
+    True
+    """
+    code = code_version()
+    return f"covmetric {__version__}" + ("" if code == f"v{__version__}" else f" at commit {code}")
 
 
 def write_csv(path: Path, records: Sequence[Any]) -> Path:

@@ -66,8 +66,12 @@ class NewtonState:
         The number of steps with the current fraction.
     retreats : int
         The number of times that the path has started again with smaller weights.
+    may_retreat : bool
+        Whether the path may start again. A warm start would be lost.
     iterative : bool
         Whether conjugate gradients are still efficient.
+    hard : bool
+        Whether they needed a preconditioner in the last step.
     n_steps : int
         The number of steps so far.
     steps_since_certificate : int
@@ -86,7 +90,9 @@ class NewtonState:
     fraction_growth: float = _GROWTH
     steps_at_fraction: int = 0
     retreats: int = 0
+    may_retreat: bool = True
     iterative: bool = True
+    hard: bool = False
     n_steps: int = 0
     steps_since_certificate: int = 0
 
@@ -161,9 +167,9 @@ class Newton(Solver[NewtonState]):
     def step(self, problem: MetricProblem, state: NewtonState) -> None:
         weights = state.weight_fraction * problem.weights
         terms = _active_terms(problem, state, weights)
-        system = choose_system(terms, self.memory, state.iterative)
+        system = choose_system(terms, self.memory, state.iterative, hard=state.hard)
         direction = _direction(problem, terms, system)
-        state.iterative = state.iterative and not system.gave_up
+        state.iterative, state.hard = state.iterative and not system.gave_up, system.hard
         ray = _ray(problem, state, weights, direction)
         loss = float(weights[terms.active] @ problem.slack.divergence(state.s[terms.active]))
         value = ray.regulariser + loss + state.weight_fraction * state.coincident_loss
@@ -324,9 +330,10 @@ def _follow_path(problem: MetricProblem, state: NewtonState, t: float, decrement
         state.weight_fraction = min(1.0, state.fraction_growth * state.weight_fraction)
         state.steps_at_fraction = 0
     degenerate = is_degenerate(state.C)
-    if degenerate or state.steps_at_fraction > _PATIENCE * (1 + state.retreats):
+    stuck = state.may_retreat and state.steps_at_fraction > _PATIENCE * (1 + state.retreats)
+    if degenerate or stuck:
         state.retreats += 1
-        if state.retreats > _MAX_RETREATS:
+        if state.retreats > _MAX_RETREATS or not state.may_retreat:
             raise StepFailed if degenerate else StepStalled
         state.weight_fraction *= 1e-2
         state.fraction_growth = max(0.3 * state.fraction_growth, _MIN_GROWTH)
