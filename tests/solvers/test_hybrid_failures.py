@@ -61,6 +61,19 @@ def test_another_method_takes_over_if_there_is_no_start(first, monkeypatch):
     assert first not in phases(result)
 
 
+def test_a_method_without_a_start_is_left_out(monkeypatch):
+    """Newton fails, interior points have no start, and Dykstra is left."""
+
+    def start(self, problem, point, rng):
+        raise StepFailed
+
+    monkeypatch.setattr(Interior, "start", start)
+    let_fail(monkeypatch, "newton", after=1)
+    result = solve(make_paper_problem(5, 20, 1e-2, 0), Hybrid("newton"))
+    assert result.status is Status.SOLVED
+    assert phases(result)[-1] == "dykstra"
+
+
 def test_no_start_at_all_is_a_numerical_error(monkeypatch):
     def start(self, problem, point, rng):
         raise StepFailed
@@ -89,7 +102,7 @@ def test_dykstra_takes_over_with_the_metric_of_the_multipliers(monkeypatch):
     """The last point of a second-order method has a better metric, which does not belong to its multipliers."""
     problem = make_paper_problem(8, 40, 1e-4, 0)
     monkeypatch.setattr(Interior, "due", lambda self, problem, state, tol: True)
-    let_fail(monkeypatch, "interior", after=3)
+    let_fail(monkeypatch, "interior", after=7)  # the gap is 2 percent, and the two metrics differ by 1 percent
     sweep, checked = Dykstra._sweep, []
 
     def consistent(self, problem, state, order):

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from covmetric import Certificate, Dykstra, MetricProblem, make_paper_problem
+from covmetric import Certificate, Dykstra, Hybrid, MetricProblem, make_paper_problem
 from covmetric.problem import CertifiedPoint
 from covmetric.solvers import hybrid
 
@@ -52,14 +52,14 @@ def test_newton_takes_over_if_its_model_holds_and_it_is_faster(costs):
     def takes_over(gap, newton):
         costs.newton = newton
         state = state_at(gap, first_gap=1.0, epochs=1)
-        answer = hybrid._newton_takes_over(PROBLEM, state, iterations=1)
-        assert state.epochs == 2
+        answer = hybrid._newton_takes_over(PROBLEM, state, iterations=3)
+        assert state.epochs == 4
         return answer
 
     assert not takes_over(0.21, newton=1e-9), "the gap is too large"
-    # From 0.1 to 1e-6 at a factor of ten in two epochs takes ten epochs, and Newton five steps.
-    assert takes_over(0.1, newton=1.99)
-    assert not takes_over(0.1, newton=2.01)
+    # From 0.1 to 1e-6 at a factor of ten in four epochs takes twenty epochs, and Newton five steps.
+    assert takes_over(0.1, newton=3.99)
+    assert not takes_over(0.1, newton=4.01)
 
 
 def test_the_first_certificate_of_a_phase_is_the_reference_of_its_rate(costs):
@@ -133,3 +133,18 @@ def test_many_pairs_prefer_newton_to_interior_points():
     few, many = (MetricProblem.from_differences(np.ones((K, 4, 1)), np.ones(K), 1.0, 1.0) for K in (10, 11))
     assert hybrid._succession(few) == ("interior", "newton", "dykstra")
     assert hybrid._succession(many) == ("newton", "interior", "dykstra")
+
+
+def test_a_new_phase_forgets_the_rate_of_the_last_one():
+    solver = Hybrid()
+    point = PROBLEM.certified(None, np.zeros(PROBLEM.n_pairs))
+    state = solver.start(PROBLEM, point, np.random.default_rng(0))
+    state.epochs, state.first_gap, state.primals = 5, 0.3, [1.0]
+    solver._switch(PROBLEM, state, point, "newton")
+    assert (state.solver.name, state.epochs, state.first_gap, state.primals) == ("newton", -1, np.inf, [])
+
+
+def test_methods_get_the_settings():
+    solver = Hybrid(order="cyclic", memory=1e6)
+    assert (solver._solver("newton").memory, solver._solver("interior").memory) == (1e6, 1e6)
+    assert solver._solver("dykstra").order == "cyclic"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -27,7 +28,8 @@ def test_hostile_problems_are_solved_in_at_most_40_steps():
     results = {seed: solve(hostile_problem(seed), "interior") for seed in HOSTILE}
     assert [seed for seed, result in results.items() if result.status is not Status.SOLVED] == []
     assert max(result.n_iter for result in results.values()) <= 40
-    assert np.mean([result.n_iter for result in results.values()]) <= 12.0
+    # Without the second-order correction, the mean is 12.
+    assert np.mean([result.n_iter for result in results.values()]) <= 10.0
 
 
 def test_hostile_problems_are_solved_in_exact_arithmetic():
@@ -198,6 +200,39 @@ def test_steps_without_progress_fail_after_a_while(monkeypatch):
         Interior().step(problem, state)
     with pytest.raises(StepFailed):
         Interior().step(problem, state)
+
+
+class ScriptedLines:
+    """Directions that are the fraction of their correction, and the lengths of their steps."""
+
+    def __init__(self, lengths):
+        self.lengths = lengths
+
+    def direction(self, theta, correction=None):
+        fraction = 0.0 if correction is None else 1.0
+        return SimpleNamespace(fraction=fraction, blended=lambda other, part: SimpleNamespace(fraction=part))
+
+    def correction(self, predictor):
+        return predictor
+
+    def longest_step(self, direction):
+        return self.lengths[direction.fraction]
+
+
+@pytest.mark.parametrize(
+    ("lengths", "fraction"),
+    [
+        ((0.6, 0.9, 0.9, 0.9, 0.9), 1.0),  # as far as the predictor
+        ((0.4, 0.41, 0.41, 0.41, 0.41), 1.0),  # the gain is too small
+        ((0.4, 0.45, 0.3, 0.2, 0.1), 0.5),
+        ((0.1, 0.2, 0.3, 0.4, 0.31), 0.1),
+        ((0.1, 0.2, 0.3, 0.4, 0.5), 0.0),
+    ],
+)
+def test_the_fraction_of_the_correction_with_the_longest_step_is_taken(lengths, fraction):
+    lines = ScriptedLines(dict(zip((1.0, 0.5, 0.25, 0.1, 0.0), lengths, strict=True)))
+    direction, length = Interior._corrected(lines, lines.direction(0.0), 0.1, reach=0.6)
+    assert (direction.fraction, length) == (fraction, lines.lengths[fraction])
 
 
 def test_a_step_is_halved_until_the_dual_matrix_is_positive_definite(monkeypatch):
