@@ -392,20 +392,22 @@ class MetricProblem:
         return np.inf if point is None else point.value
 
     @_quietly
-    def dual(self, multipliers: Any) -> float:
+    def dual(self, multipliers: Any, tol: float = 0.0) -> float:
         """Return the dual objective g(alpha), a lower bound on the optimum.
 
         Parameters
         ----------
         multipliers : array of shape (K,)
             The multipliers alpha.
+        tol : float, default=0.0
+            A relative error that is small enough for the purpose. A large one saves time on ill-conditioned problems.
 
         Returns
         -------
         float
             Minus infinity if the multipliers are not dual feasible.
         """
-        point = self._dual.point(self._check_multipliers(multipliers))
+        point = self._dual.point(self._check_multipliers(multipliers), tol)
         return -np.inf if point is None else point.value
 
     @_quietly

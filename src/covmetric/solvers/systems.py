@@ -426,7 +426,9 @@ class IterativeSystem(System):
         super().__init__(terms)
         self._max_iter = max_iter
         self._accuracy = accuracy
-        self.hard = hard
+        # With fewer pairs than unknowns, the sum over the pairs is singular, and not at all like that of Gaussians.
+        self._gaussian = len(terms.active) > terms.half.size
+        self.hard = hard and self._gaussian
         self._springs = terms.over_all_pairs(terms.springs)
         self.force = self.weighted_sum(terms.forces)
 
@@ -465,7 +467,7 @@ class IterativeSystem(System):
         for iteration in range(self._max_iter):
             if norm2 <= target:
                 break
-            if iteration == _PLAIN_ITERATIONS and not self.hard:
+            if iteration == _PLAIN_ITERATIONS and self._gaussian and not self.hard:
                 self.hard, direction = True, np.zeros_like(x)  # start again from x, with the preconditioner
             scaled = self._preconditioner.apply(residual) if self.hard else residual
             new = float(np.vdot(residual, scaled))
