@@ -3,7 +3,8 @@
 ``python -m benchmarks.hostile [--seeds 2000] [--solvers auto newton] [--file FILE]`` solves problems with n <= 14,
 m <= 2n and K <= 80, lambda from 10 to 1e-7, scales, ranks, contradictions, weights and bounds over six decades, and
 examples of different classes that differ by a rounding error, with the default settings to 1e-6. Every SOLVED is
-checked in exact arithmetic where n <= 6. With a file, finished seeds are kept, so that a stopped run resumes.
+checked in exact arithmetic where n <= 6. With a file, finished seeds are kept, so that a stopped run resumes. With
+--precise, the condition of the optimal W of each problem that ends as NUMERICAL_ERROR is computed with 60 digits.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
+from benchmarks.precise import condition, optimal_metric
 from covmetric import MetricProblem, Status, solve
 from tests.exact import exact_gap
 
@@ -82,6 +84,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=2000)
     parser.add_argument("--solvers", nargs="+", default=["auto", "newton"])
     parser.add_argument("--file", type=Path)
+    parser.add_argument("--precise", action="store_true")
     options = parser.parse_args()
     done = json.loads(options.file.read_text()) if options.file and options.file.is_file() else {}
     with warnings.catch_warnings(), threadpool_limits(1):
@@ -106,7 +109,11 @@ def main() -> None:
         print(f"  iterations (median, 90 %, 99 %, largest) {iterations.tolist()}, {total:.1f} s in all")
         for seed, row in solved.items():
             if row[0] != "SOLVED":
-                print(f"  seed {seed}: {row[0]} after {row[1]}, relative gap {row[3]:.1e}, cond(W) {row[4]:.1e}")
+                more = ""
+                if options.precise and row[0] == "NUMERICAL_ERROR":
+                    W, theta = optimal_metric(draw(seed))
+                    more = f"; with 60 digits cond(W) {condition(W):.1e} at theta {theta:.1e}"
+                print(f"  seed {seed}: {row[0]} after {row[1]}, relative gap {row[3]:.1e}, cond(W) {row[4]:.1e}{more}")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from covmetric import MetricProblem, get_embedding
+from covmetric import MetricProblem, NeighborPairs, get_embedding
+from covmetric.constraints import constrain, get_bounds
 from covmetric.datasets import load_brodatz, load_eth80, load_series, load_ssvep
 
 _DATA = Path(os.environ.get("COVMETRIC_DATA", Path(__file__).parents[2] / "shared" / "data"))
@@ -91,6 +92,18 @@ def series(name: str):
     """Return the shrunk covariances of the series in `name`.npz, of both parts, and their classes."""
     data = load_series(name, _DATA / "series")
     return data.X, data.y
+
+
+def neighbour_problem(name: str, per_kind: int) -> MetricProblem:
+    """Return the problem at lambda = 1 of a series' vectorised logarithms and neighbour pairs, slack `is`."""
+    X, y = series(name)
+    embedded = get_embedding("veclog").fit_transform(X)
+    codes = np.unique(y, return_inverse=True)[1]
+    rng = np.random.default_rng(0)
+    chosen = constrain(embedded, codes, NeighborPairs(per_kind), get_bounds((0.05, 0.95)), "median", rng)
+    return MetricProblem(
+        embedded / np.sqrt(chosen.scale), chosen.pairs, chosen.similar, chosen.bounds, chosen.weights, "is"
+    )
 
 
 def ssvep():

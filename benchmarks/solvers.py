@@ -1,6 +1,6 @@
 """Newton's method compared with other solvers, on the paper's grid, on real problems and for many pairs.
 
-``python -m benchmarks.solvers [grid] [real] [growth] [warm] [crossover]`` prints the tables (all but the last by
+``python -m benchmarks.solvers [grid] [real] [growth] [warm] [thin] [crossover]`` prints the tables (the first four by
 default). All solvers run in one process on one BLAS thread, in turn; the best of several rounds counts.
 
 `real` uses the Brodatz and ETH-80 images in the folder that COVMETRIC_DATA names, or simulated matrices of the same
@@ -22,8 +22,15 @@ from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
-from benchmarks.problems import brodatz_like, eth80_like, labelled_problem, simulated_classes
-from covmetric import Dykstra, Newton, make_paper_problem, solve
+from benchmarks.problems import (
+    available,
+    brodatz_like,
+    eth80_like,
+    labelled_problem,
+    neighbour_problem,
+    simulated_classes,
+)
+from covmetric import Dykstra, Newton, make_paper_problem, solve, solve_path
 from covmetric.orders import get_order
 from tests import naive
 
@@ -254,6 +261,31 @@ def warm() -> None:
         print(f"{f'bounds times {factor}':>24}: {again.n_iter:>2} steps {1e3 * again.seconds:>7.1f} ms")
 
 
+def thin() -> None:
+    print("\nVectorised logarithms (m = 1), neighbour pairs, slack 'is', to 1e-6: iterations and seconds (best of 3).")
+    if not available():
+        print("skipped: the series are not in the folder that COVMETRIC_DATA names")
+        return
+    lambdas = 10.0 ** -np.arange(1.0, 7.0)
+    solvers = ("newton", "interior", "hybrid")
+    for name in ("NATOPS", "JapaneseVowels"):
+        for per_kind in (2, 5):
+            problem = neighbour_problem(name, per_kind)
+            print(f"{name}, n = {problem.n}, K = {problem.n_pairs}, {per_kind} neighbours per kind")
+            for solver in solvers:
+                cells = []
+                for lam in lambdas:
+                    scaled = problem.replace(weights=problem.weights / lam)
+                    runs = [timed(solve, without_caches(scaled), solver, 1e-6) for _ in range(3)]
+                    seconds, result = min(runs, key=lambda run: run[0])
+                    mark = "" if result.status.name == "SOLVED" else "*"
+                    cells.append(f"{f'{result.n_iter}, {seconds:.2f} s{mark}':>14}")
+                print(f"{solver:>10} {' '.join(cells)}", flush=True)
+            seconds, results = timed(solve_path, problem, lambdas)
+            solved = sum(result.status.name == "SOLVED" for result in results)
+            print(f"{'path':>10} {seconds:.2f} s for all six lambda with auto, {solved} SOLVED", flush=True)
+
+
 def crossover() -> None:
     print("\nCrossovers: milliseconds to a relative gap of 1e-6, simulated classes, slack 'is' (best of 2).")
     print(f"{'n':>4} {'m':>4} {'K':>6} {'lambda':>7} {'Newton':>9} {'Dykstra':>9}  faster")
@@ -281,7 +313,7 @@ def main(arguments: list[str]) -> None:
         n, K, lam = arguments[1:]
         growth_case(int(n), int(K), float(lam))
         return
-    sections = {"grid": grid, "real": real, "growth": growth, "warm": warm, "crossover": crossover}
+    sections = {"grid": grid, "real": real, "growth": growth, "warm": warm, "thin": thin, "crossover": crossover}
     unknown = [a for a in arguments if a not in sections]
     if unknown:
         raise SystemExit(f"unknown section {unknown[0]!r}; the sections are {', '.join(sections)}")

@@ -5,7 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks import descriptors, itml, neighbors, problems, projection, recognition, search, solvers
+from benchmarks import (
+    cells,
+    descriptors,
+    hostile,
+    itml,
+    neighbors,
+    precise,
+    problems,
+    projection,
+    recognition,
+    search,
+    solvers,
+)
 from covmetric import Status, make_paper_problem, solve
 
 
@@ -117,3 +129,24 @@ def test_proofs_resume_from_their_file(tmp_path, capsys):
     assert totals["violated"] == totals["false solved"] == totals["bad rounding"] == 0
     assert totals["solved"] >= 150 and totals["points"] >= 250
     assert len(file.read_text().splitlines()) == 101
+
+
+def test_hostile_problems_are_solved_and_judged():
+    rows = [hostile.check(seed, "auto") for seed in range(12)]
+    assert all(row is None or (row[0] == "SOLVED" and not row[5]) for row in rows)
+
+
+def test_problem_in_sixty_digits_has_the_same_optimum():
+    problem = make_paper_problem(3, 6, 1e-2, 0)
+    W, _ = precise.optimal_metric(problem)
+    result = solve(problem, tol=1e-9)
+    np.testing.assert_allclose(W.astype(float), result.W, rtol=1e-3, atol=1e-6)
+    assert precise.condition(W) == pytest.approx(np.linalg.cond(result.W), rel=1e-3)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # a slow solver is stopped
+def test_cells_time_all_solvers():
+    _, problem = cells.draw(8)
+    times = cells.measure(problem, rounds=1)
+    assert set(times) == {"auto", *cells.RIVALS, *cells.OTHERS}
+    assert times["auto"][1] == "SOLVED"
