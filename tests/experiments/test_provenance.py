@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 
 import pytest
@@ -9,6 +10,8 @@ import pytest
 from covmetric import __version__
 from covmetric.experiments import provenance
 from covmetric.experiments.provenance import code_version
+
+pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
 
 
 def git(folder, *arguments):
