@@ -21,9 +21,15 @@ def test_defaults_are_the_documented_ones():
     }  # fmt: skip
 
 
-def test_valid_settings_pass_the_check():
-    VALID.check()
-    LearningSettings(None, QuantileBounds(), scale=2.0, slack="re", solver="newton", tol=0.0).check()
+@pytest.mark.parametrize(
+    "settings",
+    [VALID, LearningSettings(None, QuantileBounds(), scale=2.0, slack="re", solver="newton", tol=0.0)],
+    ids=["defaults", "others"],
+)
+def test_valid_settings_pass_the_check_unchanged(settings):
+    before = dataclasses.replace(settings)
+    assert settings.check() is None
+    assert settings == before
 
 
 @pytest.mark.parametrize(
