@@ -91,7 +91,7 @@ def problem_work(size: int):
     # Use a new copy each time, because chunks are not used again once their sums are kept.
     yield "covmetric.problem.sums", "CHUNK_BYTES", lambda: problem.replace(bounds=problem.bounds).certify(W)
     yield "covmetric.problem.sums", "KEPT_BYTES", lambda: certificates(embedded, problem, 5)
-    yield "covmetric.solvers.systems", "SYSTEM_BLOCK_BYTES", lambda: solve(problem, "newton", tol=1e-3)
+    yield "covmetric.solvers.systems.direct", "SYSTEM_BLOCK_BYTES", lambda: solve(problem, "newton", tol=1e-3)
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -92,7 +92,7 @@ def test_another_method_takes_over_if_a_certificate_shows_that_dykstra_failed(mo
         raise StepFailed
 
     monkeypatch.setattr(Dykstra, "resume", resume)
-    monkeypatch.setattr(hybrid, "_newton_takes_over", lambda problem, state, iterations: False)
+    monkeypatch.setattr(hybrid, "_newton_takes_over", lambda problem, state: False)
     result = solve(thin_problem(1e-3), Hybrid())
     assert result.status is Status.SOLVED
     assert phases(result)[-1] != "dykstra"
@@ -128,7 +128,7 @@ def test_newton_starts_afresh_from_a_point_with_a_large_gap(monkeypatch):
 
     monkeypatch.setattr(Newton, "start", recorded)
     monkeypatch.setattr(hybrid, "_succession", lambda problem: ("newton", "interior", "dykstra"))
-    monkeypatch.setattr(hybrid, "_newton_takes_over", lambda problem, state, iterations: False)
+    monkeypatch.setattr(hybrid, "_newton_takes_over", lambda problem, state: False)
     for lam, afresh in ((1e-5, True), (1e-1, False)):
         with monkeypatch.context() as patch:
             let_fail(patch, "dykstra", after=1)

@@ -52,9 +52,9 @@ def test_newton_takes_over_if_its_model_holds_and_it_is_faster(costs):
     def takes_over(gap, newton):
         costs.newton = newton
         state = state_at(gap, first_gap=1.0, epochs=1)
-        answer = hybrid._newton_takes_over(PROBLEM, state, iterations=3)
+        state.count_epochs(3)
         assert state.epochs == 4
-        return answer
+        return hybrid._newton_takes_over(PROBLEM, state)
 
     assert not takes_over(0.21, newton=1e-9), "the gap is too large"
     # From 0.1 to 1e-6 at a factor of ten in four epochs takes twenty epochs, and Newton five steps.
@@ -64,11 +64,14 @@ def test_newton_takes_over_if_its_model_holds_and_it_is_faster(costs):
 
 def test_the_first_certificate_of_a_phase_is_the_reference_of_its_rate(costs):
     state = state_at(0.5)
-    assert not hybrid._newton_takes_over(PROBLEM, state, iterations=3)
+    state.count_epochs(3)
     assert (state.epochs, state.first_gap) == (0, 0.5)
+    assert not hybrid._newton_takes_over(PROBLEM, state)
     for newton, expected in ((0.19, True), (0.21, False)):  # one more epoch against five steps
         costs.newton = newton
-        assert hybrid._newton_takes_over(PROBLEM, state_at(0.1), iterations=1) is expected
+        state = state_at(0.1)
+        state.count_epochs(1)
+        assert hybrid._newton_takes_over(PROBLEM, state) is expected
 
 
 def test_dykstra_crawls_if_the_interior_point_method_is_faster(costs):
@@ -108,6 +111,7 @@ def test_newton_crawls_if_its_objective_falls_too_slowly(costs):
     answers = []
     for number in range(9):
         state.state = newton_state(100.0 - number)
+        state.record_objective()
         answers.append(hybrid._newton_crawls(PROBLEM, state))
     assert answers == [False] * 8 + [True]
     state.failed = {"dykstra", "interior"}
@@ -116,8 +120,9 @@ def test_newton_crawls_if_its_objective_falls_too_slowly(costs):
 
 def test_objectives_with_a_fraction_of_the_weights_are_not_compared(costs):
     state = state_at(0.5, primals=[float(i) for i in range(20)], state=newton_state(np.inf, fraction=0.5))
-    assert not hybrid._newton_crawls(PROBLEM, state)
+    state.record_objective()
     assert state.primals == []
+    assert not hybrid._newton_crawls(PROBLEM, state)
 
 
 def test_newton_crawls_if_it_has_to_start_again(costs):

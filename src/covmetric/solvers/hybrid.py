@@ -71,6 +71,31 @@ class HybridState:
     primals: list[float] = field(default_factory=list)
     failed: set[str] = field(default_factory=set)
 
+    @property
+    def is_last_resort(self) -> bool:
+        """Whether both other methods have failed."""
+        return len(self.failed) == 2
+
+    def record_objective(self) -> None:
+        """Record the objective after a step of Newton's method. With a fraction of the weights, it says nothing."""
+        if self.state.weight_fraction < 1.0:
+            self.primals = []
+        else:
+            self.primals.append(self.state.primal)
+
+    def count_epochs(self, epochs: int) -> None:
+        """Count the epochs since the last certificate. The first certificate of a phase is the reference of its rate.
+
+        Parameters
+        ----------
+        epochs : int
+            The number of epochs.
+        """
+        if self.epochs < 0:
+            self.epochs, self.first_gap = 0, self.last.certificate.relative_gap
+        else:
+            self.epochs += epochs
+
 
 class Hybrid(Solver[HybridState]):
     """Dykstra's algorithm until Newton's model holds, then Newton's method; an interior-point method if either crawls.
@@ -132,7 +157,10 @@ class Hybrid(Solver[HybridState]):
     def step(self, problem: MetricProblem, state: HybridState) -> None:
         try:
             state.solver.step(problem, state.state)
-            crawls = state.solver.name == Newton.name and _newton_crawls(problem, state)
+            crawls = False
+            if state.solver.name == Newton.name:
+                state.record_objective()
+                crawls = _newton_crawls(problem, state)
         except (StepFailed, StepStalled):
             crawls = True
         state.n_iter += 1
@@ -180,8 +208,9 @@ class Hybrid(Solver[HybridState]):
         iterations = state.n_iter - state.last_iter
         state.last, state.last_iter = point, state.n_iter
         try:
-            if state.solver.name == Dykstra.name and len(state.failed) < 2:
-                if _newton_takes_over(problem, state, iterations) and Newton.name not in state.failed:
+            if state.solver.name == Dykstra.name and not state.is_last_resort:
+                state.count_epochs(iterations)
+                if _newton_takes_over(problem, state):
                     self._switch(problem, state, point, Newton.name)
                     return
                 if _dykstra_crawls(problem, state):
@@ -221,13 +250,9 @@ def _epochs_to(state: HybridState, gap: float) -> float:
     return float(np.log(now / max(gap, 1e-16))) / rate if rate > 0.0 else np.inf
 
 
-def _newton_takes_over(problem: MetricProblem, state: HybridState, iterations: int) -> bool:
+def _newton_takes_over(problem: MetricProblem, state: HybridState) -> bool:
     """Return whether Newton's model holds and Newton is expected to finish before Dykstra."""
     certificate = state.last.certificate
-    if state.epochs < 0:
-        state.epochs, state.first_gap = 0, certificate.relative_gap
-    else:
-        state.epochs += iterations
     if certificate.relative_gap > _NEWTON_GAP:
         return False
     epochs = _epochs_to(state, certificate.tol) if state.epochs else 1.0
@@ -246,13 +271,9 @@ def _dykstra_crawls(problem: MetricProblem, state: HybridState) -> bool:
 
 def _newton_crawls(problem: MetricProblem, state: HybridState) -> bool:
     """Return whether the steps that Newton's method still needs take longer than the interior-point method."""
-    if len(state.failed) == 2:
+    if state.is_last_resort:
         return False
     newton = state.state
-    if newton.weight_fraction < 1.0:
-        state.primals = []
-    else:
-        state.primals.append(newton.primal)
     steps = max(_STEPS_AFTER_RETREAT * newton.retreats, _steps_to_go(state.primals, state.last.certificate.tol))
     n, m, K = _size(problem)
     return bool(steps * newton_seconds(n, m, K) > _INTERIOR_STEPS * interior_seconds(n, m, K))

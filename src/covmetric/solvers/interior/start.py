@@ -25,7 +25,7 @@ def central_start(pairs: ScaledPairs, factor: float = 1.0) -> InteriorPoint:
     pairs : ScaledPairs
         The pairs.
     factor : float, default=1.0
-        The factor by which theta is larger than usual. The point is then nearer to the central path.
+        The factor by which theta is larger than usual.
 
     Returns
     -------

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from covmetric.solvers import StepFailed
-from covmetric.solvers.preconditioner import GaussianPreconditioner
+from covmetric.solvers.systems.preconditioner import GaussianPreconditioner
 from tests import naive
 
 

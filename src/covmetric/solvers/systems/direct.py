@@ -1,0 +1,168 @@
+"""The system with a matrix over the entries of W, or over the pairs."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+from scipy.linalg import blas, lapack
+
+from covmetric._utils.tuning import SYSTEM_BLOCK_BYTES
+from covmetric._utils.validation import FloatArray
+from covmetric.solvers.base import StepFailed
+from covmetric.solvers.systems.base import System
+from covmetric.solvers.systems.terms import ActiveTerms
+
+
+def _cholesky(matrix: FloatArray) -> FloatArray:
+    """Return the upper Cholesky factor of a matrix in column-major order, which is overwritten."""
+    factor, failed = lapack.dpotrf(matrix, overwrite_a=True)
+    if failed:
+        raise StepFailed
+    return np.asarray(factor)
+
+
+class DenseSystem(System):
+    """The system with its p x p matrix, which is summed up by chunks of pairs.
+
+    Parameters
+    ----------
+    terms : ActiveTerms
+        The active pairs.
+    """
+
+    def __init__(self, terms: ActiveTerms) -> None:
+        super().__init__(terms)
+        size = terms.half.size
+        self.force = np.zeros(size)
+        self._matrix = np.eye(size, order="F")
+        roots = np.sqrt(terms.springs)
+        if 8 * len(terms.active) * size <= SYSTEM_BLOCK_BYTES:
+            V = terms.all_half_vectors()
+            self.force = terms.forces @ V
+            V *= roots[:, None]
+            self._add(V)
+            return
+        # The matrix is read and written once per block, so large blocks are efficient. Only one triangle is computed.
+        block = np.empty((min(len(terms.active), max(1, SYSTEM_BLOCK_BYTES // (8 * size))), size))
+        filled = 0
+        for part, V in terms.half_vectors():
+            self.force += terms.forces[part] @ V
+            V *= roots[part, None]
+            while len(V):
+                rows = V[: len(block) - filled]
+                block[filled : filled + len(rows)] = rows
+                filled += len(rows)
+                V = V[len(rows) :]
+                if filled == len(block):
+                    self._add(block)
+                    filled = 0
+        self._add(block[:filled])
+
+    def _add(self, block: FloatArray) -> None:
+        if len(block):
+            self._matrix = blas.dsyrk(1.0, block.T, beta=1.0, c=self._matrix, overwrite_c=True)
+
+    @functools.cached_property
+    def _factor(self) -> FloatArray:
+        return _cholesky(self._matrix)
+
+    def solve(self, r: FloatArray) -> FloatArray:
+        return np.asarray(lapack.dpotrs(self._factor, r)[0])
+
+
+class PairSystem(System):
+    """The system with the (active pairs) x (active pairs) matrix of Woodbury's identity.
+
+    Parameters
+    ----------
+    terms : ActiveTerms
+        The active pairs.
+    """
+
+    keeps_pairs = True
+
+    def __init__(self, terms: ActiveTerms) -> None:
+        super().__init__(terms)
+        self._roots = np.sqrt(terms.springs)
+        self._keep_pairs()
+        self.force = self.weighted_sum(terms.forces)
+
+    def _keep_pairs(self) -> None:
+        """Compute what represents the B_k."""
+        self._V = self._terms.all_half_vectors()
+
+    def weighted_sum(self, weights: FloatArray) -> FloatArray:
+        return np.asarray(weights @ self._V)
+
+    def rates(self, x: FloatArray) -> FloatArray:
+        return np.asarray(self._V @ x)
+
+    def _inner_products(self) -> FloatArray:
+        """Return <B_j, B_k> of all active pairs, as a new array."""
+        return np.asarray(self._V @ self._V.T)
+
+    def _factored(self, inner_products: FloatArray) -> FloatArray:
+        """Return the factor of I + diag(roots) <B_j, B_k> diag(roots); the argument is overwritten."""
+        inner_products *= self._roots * self._roots[:, None]
+        inner_products.flat[:: len(self._roots) + 1] += 1.0
+        return _cholesky(inner_products.T)
+
+    def solve(self, r: FloatArray) -> FloatArray:
+        if len(self._roots) == 0:
+            return r.copy()
+        factor = self._factored(self._inner_products())
+        x = lapack.dpotrs(factor, self._roots * self.rates(r), overwrite_b=True)[0]
+        return np.asarray(r - self.weighted_sum(x * self._roots))
+
+    @functools.cached_property
+    def _products_and_factor(self) -> tuple[FloatArray, FloatArray]:
+        products = self._inner_products()
+        return products, self._factored(products.copy())
+
+    def solve_affine(self, z: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        if len(self._roots) == 0:
+            return z.copy(), np.empty(0)
+        products, factor = self._products_and_factor
+        rates = self.rates(z)
+        x = lapack.dpotrs(factor, self._roots * (rates - products @ weights), overwrite_b=True)[0]
+        forces = weights + self._roots * x
+        return z - self.weighted_sum(forces), rates - products @ forces
+
+
+class ThinSystem(PairSystem):
+    """The same matrix from <B_j, B_k> = ||F_j^T W F_k||^2, without half vectors.
+
+    If m = 1, the matrix is the entrywise square of F W F^T, which takes n/2 times fewer operations.
+
+    Parameters
+    ----------
+    terms : ActiveTerms
+        The active pairs.
+    """
+
+    def _keep_pairs(self) -> None:
+        terms = self._terms
+        self._G = np.empty((len(terms.active), terms.problem.m, terms.problem.n))
+        for part, G in terms.problem.sums.roughly_transformed(terms.active, terms.C):
+            self._G[part] = G
+
+    def weighted_sum(self, weights: FloatArray) -> FloatArray:
+        rows = self._G.reshape(-1, self._G.shape[2])
+        repeated = np.repeat(weights, self._G.shape[1])
+        return self._terms.half.pack((rows * repeated[:, None]).T @ rows)
+
+    def rates(self, x: FloatArray) -> FloatArray:
+        rows = self._G.reshape(-1, self._G.shape[2])
+        image = (rows @ self._terms.half.unpack(x)).reshape(self._G.shape)
+        return np.asarray(np.einsum("kan,kan->k", image, self._G))
+
+    def _inner_products(self) -> FloatArray:
+        count, m, _ = self._G.shape
+        total = np.zeros((count, count))
+        for i in range(m):
+            for j in range(m):
+                product = self._G[:, i] @ self._G[:, j].T
+                product *= product
+                total += product
+        return total

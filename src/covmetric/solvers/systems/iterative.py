@@ -1,0 +1,109 @@
+"""The system by conjugate gradients, without a matrix."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from covmetric._utils.validation import FloatArray
+from covmetric.solvers.systems.base import System
+from covmetric.solvers.systems.preconditioner import GaussianPreconditioner
+from covmetric.solvers.systems.terms import ActiveTerms, compiled_kernels
+
+# Conjugate gradients stop at this fraction of the norm of the gradient if the squared norm is above the second number.
+# Nearer to the optimum, the fraction shrinks with the gradient, so that the convergence is superlinear.
+_CG_FRACTION, _CG_NEAR = 0.05, 1e-2
+MAX_ITERATIONS = 1000
+# The preconditioner takes about as long as two iterations, which is more than easy systems need.
+_PLAIN_ITERATIONS = 10
+# The pairs from which the mean square of the B_k is estimated.
+_SAMPLE = 256
+
+
+class IterativeSystem(System):
+    """The system solved by conjugate gradients, without a matrix; each iteration is a sum over the pairs.
+
+    The method gives up after `max_iter` iterations, or if rounding errors dominate. In either case, the iterate is a
+    descent direction.
+
+    Parameters
+    ----------
+    terms : ActiveTerms
+        The active pairs.
+    max_iter : int, default=1000
+        The limit on the number of iterations.
+    accuracy : float or None, default=None
+        The norm of the residual at the end, as a fraction of that of the right-hand side. None means that it depends
+        on the right-hand side, which is then the gradient of an inexact Newton method.
+    hard : bool, default=False
+        Whether to use the preconditioner from the first iteration on.
+    """
+
+    exact = False
+
+    def __init__(
+        self, terms: ActiveTerms, max_iter: int = MAX_ITERATIONS, accuracy: float | None = None, hard: bool = False
+    ) -> None:
+        super().__init__(terms)
+        self._max_iter = max_iter
+        self._accuracy = accuracy
+        # With fewer pairs than unknowns, the sum over the pairs is singular, and not at all like that of Gaussians.
+        self._gaussian = len(terms.active) > terms.half.size
+        self.hard = hard and self._gaussian
+        self._springs = terms.over_all_pairs(terms.springs)
+        self.force = self.weighted_sum(terms.forces)
+
+    def _hessian_product(self, E: FloatArray) -> FloatArray:
+        """Return the sum of h_k <A_k, E> A_k over the active pairs."""
+        terms, half = self._terms, self._terms.half
+        lower = terms.problem.sums.lower_triangles()
+        if lower is None:
+            return terms.problem.sums.hessian_product(E, terms.springs, terms.active)
+        out = np.empty(half.size)
+        compiled_kernels().stretch(lower, half.doubled(E), self._springs, out)
+        return half.from_lower(out)
+
+    @functools.cached_property
+    def _preconditioner(self) -> GaussianPreconditioner:
+        terms = self._terms
+        total = float(terms.springs.sum())
+        mean = terms.half.unpack(self.weighted_sum(terms.springs / total if total > 0.0 else terms.springs))
+        # A sample is enough for the mean of ||B_k||^2.
+        sample = slice(None, None, max(1, len(terms.active) // _SAMPLE))
+        some = ActiveTerms(terms.problem, terms.C, terms.active[sample], terms.forces[sample], terms.springs[sample])
+        squares = sum(float(some.springs[part] @ np.einsum("kp,kp->k", V, V)) for part, V in some.half_vectors())
+        weight = float(some.springs.sum())
+        return GaussianPreconditioner(mean, total, squares / weight if weight > 0.0 else 0.0)
+
+    def solve(self, r: FloatArray) -> FloatArray:
+        C, half = self._terms.C, self._terms.half
+        norm2 = float(r @ r)
+        # Inexact Newton: far from the optimum, a fixed fraction of the gradient is accurate enough.
+        target = norm2 * (_CG_FRACTION**2 if norm2 > _CG_NEAR else norm2**2)
+        if self._accuracy is not None:
+            target = norm2 * self._accuracy**2
+        residual = half.unpack(r)
+        x = np.zeros_like(residual)
+        direction, product = x, 1.0
+        for iteration in range(self._max_iter):
+            if norm2 <= target:
+                break
+            if iteration == _PLAIN_ITERATIONS and self._gaussian and not self.hard:
+                self.hard, direction = True, np.zeros_like(x)  # start again from x, with the preconditioner
+            scaled = self._preconditioner.apply(residual) if self.hard else residual
+            new = float(np.vdot(residual, scaled))
+            direction = scaled + new / product * direction
+            product = new
+            image = direction + C.T @ self._hessian_product(C @ direction @ C.T) @ C
+            curvature = float(np.vdot(direction, image))
+            if not curvature > 0.0:
+                self.gave_up = True
+                break
+            step = product / curvature
+            x += step * direction
+            residual = residual - step * image
+            norm2 = float(np.vdot(residual, residual))
+        else:
+            self.gave_up = True
+        return half.pack(x)
