@@ -118,14 +118,14 @@ def test_dual_factor_fails_if_dissimilar_pairs_dominate(size):
         pairs.dual_factor(np.array([size, size, 100.0]))
 
 
-def test_taken_is_the_transformed_sum():
+def test_transformed_sum_matches_the_literal_sum():
     pairs = random_pairs("is", 2)
     rng = np.random.default_rng(0)
     T = rng.standard_normal((4, 4))
     tau = rng.uniform(0.0, 1.0, len(pairs.index))
     tau[::2] = 0.0
     S = np.einsum("k,kij->ij", tau / pairs.bounds, naive.matrices(pairs.problem))
-    np.testing.assert_allclose(pairs.taken(tau, T), T.T @ S @ T, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(pairs.transformed_sum(tau, T), T.T @ S @ T, rtol=1e-10, atol=1e-12)
 
 
 def test_theta_is_the_mean_product():

@@ -170,8 +170,8 @@ def test_a_short_first_step_starts_again_with_a_larger_theta(monkeypatch):
     direction, start = Interior._direction, interior.central_start
 
     def shortened(self, state):
-        lines, best, step = direction(self, state)
-        return lines, best, step if len(factors) == 2 else 0.04
+        equations, best, step = direction(self, state)
+        return equations, best, step if len(factors) == 2 else 0.04
 
     monkeypatch.setattr(interior, "central_start", lambda pairs, factor: factors.append(factor) or start(pairs, factor))
     monkeypatch.setattr(Interior, "_direction", shortened)
@@ -230,15 +230,15 @@ class ScriptedLines:
     ],
 )
 def test_the_fraction_of_the_correction_with_the_longest_step_is_taken(lengths, fraction):
-    lines = ScriptedLines(dict(zip((1.0, 0.5, 0.25, 0.1, 0.0), lengths, strict=True)))
-    direction, length = Interior._corrected(lines, lines.direction(0.0), 0.1, reach=0.6)
-    assert (direction.fraction, length) == (fraction, lines.lengths[fraction])
+    equations = ScriptedLines(dict(zip((1.0, 0.5, 0.25, 0.1, 0.0), lengths, strict=True)))
+    direction, length = Interior._corrected(equations, equations.direction(0.0), 0.1, reach=0.6)
+    assert (direction.fraction, length) == (fraction, equations.lengths[fraction])
 
 
 def test_a_step_is_halved_until_the_dual_matrix_is_positive_definite(monkeypatch):
     problem = hostile_problem(0)
     state = started(problem)
-    lines, direction, step = Interior()._direction(state)
+    equations, direction, step = Interior()._direction(state)
     dual_factor, tried = ScaledPairs.dual_factor, []
 
     def failing(self, tau):
@@ -249,15 +249,16 @@ def test_a_step_is_halved_until_the_dual_matrix_is_positive_definite(monkeypatch
 
     monkeypatch.setattr(ScaledPairs, "dual_factor", failing)
     failures = 2
-    point = Interior._moved(state.pairs, lines, direction, step)
-    np.testing.assert_allclose(point.tau, lines.point.tau + 0.25 * step * direction.tau)
+    point = Interior._moved(state.pairs, equations, direction, step)
+    np.testing.assert_allclose(point.tau, equations.point.tau + 0.25 * step * direction.tau)
     W = point.L @ point.L.T
-    np.testing.assert_allclose(W, lines.G @ (np.diag(lines.d) + 0.25 * step * direction.X) @ lines.G.T, rtol=1e-8)
-    np.testing.assert_allclose(point.xi, lines.point.xi + 0.25 * step * direction.xi)
+    moved = np.diag(equations.d) + 0.25 * step * direction.X
+    np.testing.assert_allclose(W, equations.G @ moved @ equations.G.T, rtol=1e-8)
+    np.testing.assert_allclose(point.xi, equations.point.xi + 0.25 * step * direction.xi)
     tried.clear()
     failures = 10
     with pytest.raises(StepFailed):
-        Interior._moved(state.pairs, lines, direction, step)
+        Interior._moved(state.pairs, equations, direction, step)
 
 
 @pytest.mark.parametrize("slack", ["l2", "re"])

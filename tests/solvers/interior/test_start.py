@@ -69,6 +69,6 @@ def test_scales_beyond_double_precision_fail(monkeypatch):
     pairs = ScaledPairs.from_problem(hostile_problem(0))
     assert (pairs.similar < 0.0).any()
     n = pairs.problem.n
-    monkeypatch.setattr(ScaledPairs, "taken", lambda self, tau, transform: np.full((n, n), np.nan))
+    monkeypatch.setattr(ScaledPairs, "transformed_sum", lambda self, tau, transform: np.full((n, n), np.nan))
     with np.errstate(all="ignore"), pytest.raises(StepFailed):
         central_start(pairs)

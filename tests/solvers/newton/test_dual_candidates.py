@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from covmetric import MetricProblem, Newton, Status, make_paper_problem, solve
+from covmetric.problem.dual import Dual
 from covmetric.slacks import get_slack
 from covmetric.solvers.newton.dual_candidates import DualCandidates, coincident_terms
 from tests import naive
@@ -106,3 +107,34 @@ def test_problems_without_coincident_pairs_have_no_constant_terms():
     multipliers, loss = coincident_terms(make_paper_problem(3, 5, 1e-2, 0))
     np.testing.assert_array_equal(multipliers, np.zeros(5))
     assert loss == 0.0
+
+
+def test_estimates_are_not_corrected_for_rounding(monkeypatch):
+    """The correction takes far longer than the estimate, which only decides whether a certificate is due."""
+    F = 1e5 * np.random.default_rng(0).standard_normal((3, 6, 1))  # I vanishes beside the similar pairs
+    problem = MetricProblem.from_differences(F, [1, 1, 1], 1.0, 10.0)
+    multipliers = np.ones(3)
+
+    def corrected(*arguments):
+        raise AssertionError("the dual value was corrected")
+
+    monkeypatch.setattr(Dual, "_accurate", corrected)
+    estimate = problem.dual(multipliers, tol=1.0)
+    with pytest.raises(AssertionError, match="corrected"):
+        problem.dual(multipliers)
+    monkeypatch.undo()
+    assert estimate == pytest.approx(problem.dual(multipliers), rel=1e-3)
+
+
+def test_clipped_candidates_are_only_estimated(monkeypatch):
+    asked = []
+    real = MetricProblem.dual
+
+    def dual(self, multipliers, tol=0.0):
+        asked.append(tol)
+        return real(self, multipliers, tol)
+
+    monkeypatch.setattr(MetricProblem, "dual", dual)
+    for problem in small_problems():
+        solve(problem, Newton(), tol=1e-9)
+    assert asked and set(asked) == {1.0}

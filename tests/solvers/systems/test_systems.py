@@ -296,3 +296,51 @@ def test_nearly_equal_examples_are_subtracted_before_they_are_transformed(m):
     expected = np.einsum("kim,ij->kmj", F[indices], E)
     scale = np.abs(expected).max(axis=(1, 2), keepdims=True)
     assert (np.abs(transformed - expected) <= 1e-10 * scale).all()
+
+
+def hard_terms(n_pairs):
+    """Return terms of vectors with n = 12 rows of very different sizes, and 78 unknowns."""
+    rng = np.random.default_rng(0)
+    F = rng.standard_normal((n_pairs, 12, 1)) * np.geomspace(1e-2, 1.0, 12)[:, None]
+    problem = MetricProblem.from_differences(F, np.ones(n_pairs), 1.0, 1.0)
+    springs = np.full(n_pairs, 1e4 / n_pairs)
+    return ActiveTerms(problem, np.eye(12), np.arange(n_pairs), np.zeros(n_pairs), springs), rng
+
+
+@pytest.mark.parametrize(("n_pairs", "expected"), [(40, False), (78, False), (79, True), (2000, True)])
+def test_preconditioner_needs_more_pairs_than_unknowns(n_pairs, expected, monkeypatch):
+    applied = []
+    apply = GaussianPreconditioner.apply
+    monkeypatch.setattr(GaussianPreconditioner, "apply", lambda self, matrix: applied.append(1) or apply(self, matrix))
+    terms, rng = hard_terms(n_pairs)
+    r = rng.standard_normal(78)
+    system = IterativeSystem(terms, accuracy=1e-6)
+    assert not system.preconditioned, "the first iterations do without"
+    system.solve(r)
+    assert system.preconditioned == bool(applied) == expected
+    again = IterativeSystem(terms, accuracy=1e-6, preconditioned=True)
+    assert again.preconditioned == expected
+
+
+def test_easy_systems_do_without_the_preconditioner():
+    terms, rng = hard_terms(2000)
+    easy = ActiveTerms(terms.problem, terms.C, terms.active, terms.forces, 1e-6 * terms.springs)
+    system = IterativeSystem(easy, accuracy=1e-6)
+    system.solve(rng.standard_normal(78))
+    assert not system.preconditioned
+
+
+def test_newton_begins_its_next_step_with_the_preconditioner(monkeypatch):
+    """Once a step needed it, the systems of later steps use it from their first iteration on."""
+    given = []
+
+    def chosen(terms, memory, iterative, preconditioned):
+        given.append(preconditioned)
+        return IterativeSystem(terms, preconditioned=preconditioned)
+
+    monkeypatch.setattr(newton, "choose_system", chosen)
+    rng = np.random.default_rng(0)
+    F = rng.standard_normal((600, 8, 1)) * np.geomspace(1e-2, 1.0, 8)[:, None]
+    problem = MetricProblem.from_differences(F, np.where(rng.random(600) < 0.5, 1, -1), 0.3, 20.0)
+    assert solve(problem, Newton(), tol=1e-6).status is Status.SOLVED
+    assert not given[0] and True in given

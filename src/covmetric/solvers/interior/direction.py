@@ -106,7 +106,7 @@ class Linearisation:
         if not np.isfinite(springs).all():
             raise StepFailed
         terms = ActiveTerms(pairs.problem, self.G, pairs.index, np.zeros(len(springs)), springs)
-        self.system: System = choose_system(terms, memory, iterative, _CG_ACCURACY, hard=True)
+        self.system: System = choose_system(terms, memory, iterative, _CG_ACCURACY, preconditioned=True)
 
     def direction(self, theta: float, correction: Correction | None = None) -> Direction:
         """Return the direction towards the point of the central path with this theta.

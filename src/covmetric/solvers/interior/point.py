@@ -104,7 +104,7 @@ class ScaledPairs:
         product = R.T @ cholesky(sums.half.identity - rest)
         return np.asarray(product * np.sign(product.diagonal()))  # R may have negative entries on its diagonal
 
-    def taken(self, tau: FloatArray, transform: FloatArray) -> FloatArray:
+    def transformed_sum(self, tau: FloatArray, transform: FloatArray) -> FloatArray:
         """Return T^T (sum_k tau_k / b_k A_k) T.
 
         Parameters

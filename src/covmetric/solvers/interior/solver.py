@@ -103,33 +103,33 @@ class Interior(Solver[InteriorState]):
         return InteriorState(pairs, central_start(pairs), coincident_terms(problem)[0])
 
     def step(self, problem: MetricProblem, state: InteriorState) -> None:
-        lines, direction, step = self._direction(state)
+        equations, direction, step = self._direction(state)
         while state.restart_factor is not None and step < _SHORT_FIRST_STEP:
             state.restart_factor *= _RESTART
             if state.restart_factor > _LARGEST_RESTART:
                 break
             state.point = central_start(state.pairs, state.restart_factor)
-            lines, direction, step = self._direction(state)
+            equations, direction, step = self._direction(state)
         state.restart_factor = None
         if not step > _SHORTEST:
             raise StepFailed  # the directions are dominated by rounding errors
-        state.point = self._moved(state.pairs, lines, direction, step)
+        state.point = self._moved(state.pairs, equations, direction, step)
         state.primal, state.dual = _values(state)
-        state.iterative = state.iterative and not lines.system.gave_up
+        state.iterative = state.iterative and not equations.system.gave_up
         state.steps_since_certificate += 1
         self._check_progress(state)
 
     def _direction(self, state: InteriorState) -> tuple[Linearisation, Direction, float]:
         """Return the direction of a step and its length."""
         point = state.point
-        lines = Linearisation(state.pairs, point, self.memory, state.iterative)
+        equations = Linearisation(state.pairs, point, self.memory, state.iterative)
         check_interrupt()
-        predictor = lines.direction(0.0)
-        reach = min(1.0, lines.longest_step(predictor))
+        predictor = equations.direction(0.0)
+        reach = min(1.0, equations.longest_step(predictor))
         centring = max(_MIN_CENTRING, (1.0 - reach) ** 2 * min(1.0, 1.05 - reach))
         target = centring * point.theta
-        direction, length = self._corrected(lines, predictor, target, reach)
-        return lines, direction, min(1.0, (_BOLD_FRACTION if reach > _LONG else _FRACTION) * length)
+        direction, length = self._corrected(equations, predictor, target, reach)
+        return equations, direction, min(1.0, (_BOLD_FRACTION if reach > _LONG else _FRACTION) * length)
 
     @staticmethod
     def _check_progress(state: InteriorState) -> None:
@@ -142,26 +142,28 @@ class Interior(Solver[InteriorState]):
             raise StepFailed
 
     @staticmethod
-    def _corrected(lines: Linearisation, predictor: Direction, target: float, reach: float) -> tuple[Direction, float]:
+    def _corrected(
+        equations: Linearisation, predictor: Direction, target: float, reach: float
+    ) -> tuple[Direction, float]:
         """Return the direction with the fraction of the second-order correction that allows the longest step."""
-        corrected = lines.direction(target, lines.correction(predictor))
-        best, length = corrected, lines.longest_step(corrected)
+        corrected = equations.direction(target, equations.correction(predictor))
+        best, length = corrected, equations.longest_step(corrected)
         if length >= min(1.0, reach):
             return best, length
-        plain = lines.direction(target)
+        plain = equations.direction(target)
         for fraction in _CORRECTIONS[1:]:
             blend = plain.blended(corrected, fraction)
-            reached = lines.longest_step(blend)
+            reached = equations.longest_step(blend)
             if reached > 1.05 * length:
                 best, length = blend, reached
         return best, length
 
     @staticmethod
-    def _moved(pairs: ScaledPairs, lines: Linearisation, direction: Direction, step: float) -> InteriorPoint:
+    def _moved(pairs: ScaledPairs, equations: Linearisation, direction: Direction, step: float) -> InteriorPoint:
         """Return the point after a step; the step is shortened if M is not positive definite there."""
-        p = lines.point
+        p = equations.point
         for _ in range(10):
-            L = lines.G @ cholesky(np.diag(lines.d) + step * direction.X)
+            L = equations.G @ cholesky(np.diag(equations.d) + step * direction.X)
             tau = p.tau + step * direction.tau
             try:
                 R = pairs.dual_factor(tau)

@@ -11,7 +11,7 @@ from covmetric.solvers.interior.point import InteriorPoint, ScaledPairs
 # The path starts where the products of primal and dual variables are about this many times the largest weight.
 _FIRST_THETA = 2.0
 # The largest eigenvalue that dissimilar pairs may take away from M, in the metric of the similar pairs.
-_TAKEN = 0.5
+_LARGEST_PART = 0.5
 
 
 def central_start(pairs: ScaledPairs, factor: float = 1.0) -> InteriorPoint:
@@ -46,11 +46,11 @@ def central_start(pairs: ScaledPairs, factor: float = 1.0) -> InteriorPoint:
     s = theta_W * pairs.ratios(inverse)
     if not similar.all():
         wanted = np.where(similar, 0.0, 2.0 * theta / s)
-        taken = pairs.taken(wanted, inverse)
-        values, _, failed = lapack.dsyevd(taken, compute_v=0)
+        part = pairs.transformed_sum(wanted, inverse)
+        values, _, failed = lapack.dsyevd(part, compute_v=0)
         if failed or not np.isfinite(values).all():
             raise StepFailed
-        tau = np.where(similar, tau, min(1.0, _TAKEN / float(values[-1])) * wanted)
+        tau = np.where(similar, tau, min(1.0, _LARGEST_PART / float(values[-1])) * wanted)
         R = pairs.dual_factor(tau)
         inverse = solve_triangular(R, np.eye(len(R)), lower=True).T
     L = np.sqrt(theta_W) * inverse

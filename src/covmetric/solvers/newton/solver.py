@@ -70,7 +70,7 @@ class NewtonState:
         Whether the path may start again. A warm start would be lost.
     iterative : bool
         Whether conjugate gradients are still efficient.
-    hard : bool
+    preconditioned : bool
         Whether they needed a preconditioner in the last step.
     n_steps : int
         The number of steps so far.
@@ -92,7 +92,7 @@ class NewtonState:
     retreats: int = 0
     may_retreat: bool = True
     iterative: bool = True
-    hard: bool = False
+    preconditioned: bool = False
     n_steps: int = 0
     steps_since_certificate: int = 0
 
@@ -167,9 +167,9 @@ class Newton(Solver[NewtonState]):
     def step(self, problem: MetricProblem, state: NewtonState) -> None:
         weights = state.weight_fraction * problem.weights
         terms = _active_terms(problem, state, weights)
-        system = choose_system(terms, self.memory, state.iterative, hard=state.hard)
+        system = choose_system(terms, self.memory, state.iterative, preconditioned=state.preconditioned)
         direction = _direction(problem, terms, system)
-        state.iterative, state.hard = state.iterative and not system.gave_up, system.hard
+        state.iterative, state.preconditioned = state.iterative and not system.gave_up, system.preconditioned
         ray = _ray(problem, state, weights, direction)
         loss = float(weights[terms.active] @ problem.slack.divergence(state.s[terms.active]))
         value = ray.regulariser + loss + state.weight_fraction * state.coincident_loss

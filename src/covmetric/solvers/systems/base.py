@@ -23,7 +23,7 @@ class System(ABC):
         The sum of forces_k vec(B_k), a by-product of the system.
     gave_up : bool
         Whether the system was solved inexactly because an exact solution took too long.
-    hard : bool
+    preconditioned : bool
         Whether conjugate gradients needed a preconditioner. The system of the next step then needs it, too.
     exact : bool
         Whether the system is solved up to rounding errors.
@@ -33,7 +33,7 @@ class System(ABC):
 
     force: FloatArray
     gave_up = False
-    hard = False
+    preconditioned = False
     exact: ClassVar[bool] = True
     keeps_pairs: ClassVar[bool] = False
 

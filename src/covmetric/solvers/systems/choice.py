@@ -18,7 +18,11 @@ from covmetric.solvers.systems.terms import ActiveTerms
 
 
 def choose_system(
-    terms: ActiveTerms, memory: float, iterative: bool = True, accuracy: float | None = None, hard: bool = False
+    terms: ActiveTerms,
+    memory: float,
+    iterative: bool = True,
+    accuracy: float | None = None,
+    preconditioned: bool = False,
 ) -> System:
     """Return the system that takes the least work among the systems that fit into memory.
 
@@ -34,8 +38,8 @@ def choose_system(
         Whether conjugate gradients may be chosen although a matrix fits into the memory.
     accuracy : float or None, default=None
         The accuracy of conjugate gradients; see `IterativeSystem`.
-    hard : bool, default=False
-        The attribute `hard` of the system of the previous step.
+    preconditioned : bool, default=False
+        The attribute `preconditioned` of the system of the previous step.
 
     Returns
     -------
@@ -63,4 +67,4 @@ def choose_system(
             return cheapest(terms)
     if keep_triangles:
         problem.sums.lower_triangles(memory)
-    return IterativeSystem(terms, int(max_iter) if direct else MAX_ITERATIONS, accuracy, hard)
+    return IterativeSystem(terms, int(max_iter) if direct else MAX_ITERATIONS, accuracy, preconditioned)

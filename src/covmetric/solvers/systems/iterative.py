@@ -36,21 +36,25 @@ class IterativeSystem(System):
     accuracy : float or None, default=None
         The norm of the residual at the end, as a fraction of that of the right-hand side. None means that it depends
         on the right-hand side, which is then the gradient of an inexact Newton method.
-    hard : bool, default=False
+    preconditioned : bool, default=False
         Whether to use the preconditioner from the first iteration on.
     """
 
     exact = False
 
     def __init__(
-        self, terms: ActiveTerms, max_iter: int = MAX_ITERATIONS, accuracy: float | None = None, hard: bool = False
+        self,
+        terms: ActiveTerms,
+        max_iter: int = MAX_ITERATIONS,
+        accuracy: float | None = None,
+        preconditioned: bool = False,
     ) -> None:
         super().__init__(terms)
         self._max_iter = max_iter
         self._accuracy = accuracy
         # With fewer pairs than unknowns, the sum over the pairs is singular, and not at all like that of Gaussians.
         self._gaussian = len(terms.active) > terms.half.size
-        self.hard = hard and self._gaussian
+        self.preconditioned = preconditioned and self._gaussian
         self._springs = terms.over_all_pairs(terms.springs)
         self.force = self.weighted_sum(terms.forces)
 
@@ -89,9 +93,9 @@ class IterativeSystem(System):
         for iteration in range(self._max_iter):
             if norm2 <= target:
                 break
-            if iteration == _PLAIN_ITERATIONS and self._gaussian and not self.hard:
-                self.hard, direction = True, np.zeros_like(x)  # start again from x, with the preconditioner
-            scaled = self._preconditioner.apply(residual) if self.hard else residual
+            if iteration == _PLAIN_ITERATIONS and self._gaussian and not self.preconditioned:
+                self.preconditioned, direction = True, np.zeros_like(x)  # start again from x, with the preconditioner
+            scaled = self._preconditioner.apply(residual) if self.preconditioned else residual
             new = float(np.vdot(residual, scaled))
             direction = scaled + new / product * direction
             product = new
