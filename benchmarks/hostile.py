@@ -4,7 +4,8 @@
 m <= 2n and K <= 80, lambda from 10 to 1e-7, scales, ranks, contradictions, weights and bounds over six decades, and
 examples of different classes that differ by a rounding error, with the default settings to 1e-6. Every SOLVED is
 checked in exact arithmetic where n <= 6. With a file, finished seeds are kept, so that a stopped run resumes. With
---precise, the condition of the optimal W of each problem that ends as NUMERICAL_ERROR is computed with 60 digits.
+--precise, the condition of the optimal W of each problem that ends as NUMERICAL_ERROR is computed with 60 digits. With
+--cvxpy N, Clarabel judges the first N seeds: its metric must not be better than ours by more than the tolerance.
 """
 
 from __future__ import annotations
@@ -24,8 +25,11 @@ from tqdm import tqdm
 from benchmarks.precise import condition, optimal_metric
 from covmetric import MetricProblem, Status, solve
 from tests.exact import exact_gap
+from tests.judge import solve_with_cvxpy
 
 _TOL = 1e-6
+# Clarabel counts as accurate if its metric is within this relative distance of the optimum.
+_ACCURATE = 1e-4
 
 
 def draw(seed: int) -> MetricProblem | None:
@@ -79,12 +83,31 @@ def check(seed: int, solver: str) -> list | None:
     return [result.status.name, result.n_iter, seconds, result.certificate.relative_gap, condition, refuted]
 
 
+def compare_with_cvxpy(seed: int) -> str:
+    """Return "worse" if our metric is not optimal by Clarabel's, "equal", or "inaccurate" if Clarabel is no judge."""
+    problem = draw(seed)
+    if problem is None:
+        return "refused"
+    result = solve(problem, tol=_TOL, random_state=0)
+    ours = result.certificate.primal
+    try:
+        W, _, _ = solve_with_cvxpy(problem)
+        theirs = problem.primal(W)
+    except Exception:  # Clarabel has many ways to fail, and W may not be positive definite
+        return "inaccurate"
+    unit = max(1.0, abs(ours))
+    if result.status is Status.SOLVED and ours > theirs + _TOL * unit:
+        return "worse"
+    return "equal" if theirs <= ours + _ACCURATE * unit else "inaccurate"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=2000)
     parser.add_argument("--solvers", nargs="+", default=["auto", "newton"])
     parser.add_argument("--file", type=Path)
     parser.add_argument("--precise", action="store_true")
+    parser.add_argument("--cvxpy", type=int, default=0, metavar="N")
     options = parser.parse_args()
     done = json.loads(options.file.read_text()) if options.file and options.file.is_file() else {}
     with warnings.catch_warnings(), threadpool_limits(1):
@@ -114,6 +137,11 @@ def main() -> None:
                     W, theta = optimal_metric(draw(seed))
                     more = f"; with 60 digits cond(W) {condition(W):.1e} at theta {theta:.1e}"
                 print(f"  seed {seed}: {row[0]} after {row[1]}, relative gap {row[3]:.1e}, cond(W) {row[4]:.1e}{more}")
+    if options.cvxpy:
+        with warnings.catch_warnings(), threadpool_limits(1):
+            warnings.simplefilter("ignore")
+            verdicts = Counter(compare_with_cvxpy(seed) for seed in tqdm(range(options.cvxpy), "CVXPY"))
+        print(f"judged by Clarabel (auto): {dict(verdicts)}")
 
 
 if __name__ == "__main__":

@@ -147,6 +147,6 @@ def test_problem_in_sixty_digits_has_the_same_optimum():
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # a slow solver is stopped
 def test_cells_time_all_solvers():
     _, problem = cells.draw(8)
-    times = cells.measure(problem, rounds=1)
-    assert set(times) == {"auto", *cells.RIVALS, *cells.OTHERS}
+    times = cells.measure(problem, at_least=0.0)
+    assert set(times) == {"auto", *cells.RIVALS}
     assert times["auto"][1] == "SOLVED"

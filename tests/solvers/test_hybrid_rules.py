@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from covmetric import Certificate, Dykstra, Hybrid, MetricProblem, make_paper_problem
+from covmetric import Certificate, Dykstra, Hybrid, make_paper_problem
 from covmetric.problem import CertifiedPoint
 from covmetric.solvers import hybrid
 
@@ -48,36 +48,73 @@ def test_epochs_are_extrapolated_at_the_rate_of_the_phase():
         assert hybrid._epochs_to(state_at(0.1, first_gap=first_gap, epochs=2), 1e-2) == np.inf
 
 
+def test_a_plateau_shows_in_the_recent_rate():
+    """The gap fell from 1 to 1e-3 in three epochs, and hardly at all in the next thirty."""
+    state = state_at(1e-3, first_gap=1.0, epochs=3)
+    state.last = certified(0.9e-3)
+    state.count_epochs(30, 1e-3)
+    rate = np.log(1.0 / 0.9) / 30.0
+    assert state.recent_rate == pytest.approx(rate)
+    assert hybrid._epochs_to(state, 1e-6) == pytest.approx(np.log(900.0) / rate)
+    state.count_epochs(30, 0.8e-3)
+    assert hybrid._epochs_to(state, 1e-6) == np.inf, "the gap has grown"
+    far = state_at(0.5, first_gap=1.0, epochs=10, recent_rate=1e-9)
+    assert hybrid._epochs_to(far, 0.1) == pytest.approx(10.0 * np.log(5.0) / np.log(2.0)), "far away, gaps fluctuate"
+
+
+@pytest.mark.parametrize("gap", [0.0, -1e-17])
+def test_a_gap_within_rounding_errors_has_a_rate(gap):
+    state = state_at(gap, first_gap=1.0, epochs=1)
+    state.count_epochs(2, 0.5)
+    assert state.recent_rate == np.inf
+
+
+def test_certificates_are_due_when_the_goal_may_be_reached(monkeypatch):
+    monkeypatch.setattr(hybrid, "certificate_seconds", lambda n, m, K, kept: 1.0)
+
+    def pays(gap, work=0.0, n_iter=0, **attributes):
+        dykstra = SimpleNamespace(work_since_certificate=work)
+        return hybrid._certificate_pays(PROBLEM, state_at(gap, state=dykstra, n_iter=n_iter, **attributes))
+
+    assert [pays(0.5, work=work) for work in (1.9, 2.0)] == [False, True], "at most a third of the time"
+    # The gap falls by a factor of 10.1 per epoch: four epochs from 1e-2 to 1e-6, whatever they cost.
+    rate = {"first_gap": 0.101, "epochs": 1, "recent_rate": np.log(10.1)}
+    assert [pays(1e-2, work=9.0, n_iter=n, **rate) for n in (3, 4)] == [False, True]
+    slow = {"first_gap": 0.011, "epochs": 9, "recent_rate": 1e-9}
+    assert [pays(1e-2, n_iter=n, **slow) for n in (49, 50)] == [False, True]
+    assert pays(1e-2, work=2.0, epochs=0), "without a rate, the time decides"
+
+
 def test_newton_takes_over_if_its_model_holds_and_it_is_faster(costs):
     def takes_over(gap, newton):
         costs.newton = newton
         state = state_at(gap, first_gap=1.0, epochs=1)
-        state.count_epochs(3)
+        state.count_epochs(3, 1.0)
         assert state.epochs == 4
         return hybrid._newton_takes_over(PROBLEM, state)
 
-    assert not takes_over(0.21, newton=1e-9), "the gap is too large"
-    # From 0.1 to 1e-6 at a factor of ten in four epochs takes twenty epochs, and Newton five steps.
-    assert takes_over(0.1, newton=3.99)
-    assert not takes_over(0.1, newton=4.01)
+    assert not takes_over(0.11, newton=1e-9), "the gap is too large"
+    # From 0.01 to 1e-6 at a factor of a hundred in four epochs takes eight epochs, and Newton five steps.
+    assert takes_over(0.01, newton=1.59)
+    assert not takes_over(0.01, newton=1.61)
 
 
 def test_the_first_certificate_of_a_phase_is_the_reference_of_its_rate(costs):
     state = state_at(0.5)
-    state.count_epochs(3)
+    state.count_epochs(3, 1.0)
     assert (state.epochs, state.first_gap) == (0, 0.5)
     assert not hybrid._newton_takes_over(PROBLEM, state)
     for newton, expected in ((0.19, True), (0.21, False)):  # one more epoch against five steps
         costs.newton = newton
-        state = state_at(0.1)
-        state.count_epochs(1)
+        state = state_at(0.09)
+        state.count_epochs(1, 1.0)
         assert hybrid._newton_takes_over(PROBLEM, state) is expected
 
 
 def test_dykstra_crawls_if_the_interior_point_method_is_faster(costs):
     def crawls(gap=0.5, epochs=2):
-        # At this rate it takes ten epochs until the gap is 0.2.
-        rate = np.log(0.5 / 0.2) / 10.0
+        # At this rate it takes ten epochs until the gap is 0.1.
+        rate = np.log(0.5 / 0.1) / 10.0
         state = state_at(gap, first_gap=0.5 * np.exp(rate * epochs), epochs=epochs)
         return hybrid._dykstra_crawls(PROBLEM, state)
 
@@ -87,7 +124,7 @@ def test_dykstra_crawls_if_the_interior_point_method_is_faster(costs):
     costs.interior = 0.99 * (10.0 + 5.0 * 2.0) / 16.0
     assert crawls()
     assert not crawls(epochs=1), "too early to judge"
-    assert not crawls(gap=0.2), "Newton's model holds"
+    assert not crawls(gap=0.09), "Newton's model holds"
 
 
 def test_steps_to_go_follow_from_two_windows_of_the_objective():
@@ -102,8 +139,8 @@ def test_steps_to_go_follow_from_two_windows_of_the_objective():
     assert hybrid._steps_to_go([10.0 - i for i in range(9)], 1e-6) == np.inf
 
 
-def newton_state(primal=1.0, fraction=1.0, retreats=0):
-    return SimpleNamespace(primal=primal, weight_fraction=fraction, retreats=retreats)
+def newton_state(primal=1.0, fraction=1.0, retreats=0, decrement=9.0):
+    return SimpleNamespace(primal=primal, weight_fraction=fraction, retreats=retreats, decrement=decrement)
 
 
 def test_newton_crawls_if_its_objective_falls_too_slowly(costs):
@@ -114,6 +151,10 @@ def test_newton_crawls_if_its_objective_falls_too_slowly(costs):
         state.record_objective()
         answers.append(hybrid._newton_crawls(PROBLEM, state))
     assert answers == [False] * 8 + [True]
+    state.state.decrement = 0.9
+    assert not hybrid._newton_crawls(PROBLEM, state), "it converges quadratically"
+    state.state.decrement = 1.1
+    assert hybrid._newton_crawls(PROBLEM, state)
     state.failed = {"dykstra", "interior"}
     assert not hybrid._newton_crawls(PROBLEM, state), "nothing else is left"
 
@@ -126,27 +167,23 @@ def test_objectives_with_a_fraction_of_the_weights_are_not_compared(costs):
 
 
 def test_newton_crawls_if_it_has_to_start_again(costs):
-    """After two retreats, 40 more steps are expected; the interior-point method takes 16."""
-    costs.newton = 16.0 / 40.0
+    """With n = 4, 15 + 4 / 6 more steps are expected after each retreat; the interior-point method takes 16."""
+    costs.newton = 16.0 / (2.0 * (15.0 + 4.0 / 6.0))
     for interior, expected in ((0.99, True), (1.01, False)):
         costs.interior = interior
-        state = state_at(0.5, state=newton_state(np.inf, fraction=0.1, retreats=2))
-        assert hybrid._newton_crawls(PROBLEM, state) is expected
-
-
-def test_many_pairs_prefer_newton_to_interior_points():
-    few, many = (MetricProblem.from_differences(np.ones((K, 4, 1)), np.ones(K), 1.0, 1.0) for K in (10, 11))
-    assert hybrid._succession(few) == ("interior", "newton", "dykstra")
-    assert hybrid._succession(many) == ("newton", "interior", "dykstra")
+        for decrement in (9.0, 0.1):
+            newton = newton_state(np.inf, fraction=0.1, retreats=2, decrement=decrement)
+            assert hybrid._newton_crawls(PROBLEM, state_at(0.5, state=newton)) is expected
 
 
 def test_a_new_phase_forgets_the_rate_of_the_last_one():
     solver = Hybrid()
     point = PROBLEM.certified(None, np.zeros(PROBLEM.n_pairs))
     state = solver.start(PROBLEM, point, np.random.default_rng(0))
-    state.epochs, state.first_gap, state.primals = 5, 0.3, [1.0]
+    state.epochs, state.first_gap, state.recent_rate, state.primals = 5, 0.3, 0.1, [1.0]
     solver._switch(PROBLEM, state, point, "newton")
-    assert (state.solver.name, state.epochs, state.first_gap, state.primals) == ("newton", -1, np.inf, [])
+    assert state.solver.name == "newton"
+    assert (state.epochs, state.first_gap, state.recent_rate, state.primals) == (-1, np.inf, np.inf, [])
 
 
 def test_methods_get_the_settings():

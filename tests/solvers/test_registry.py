@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from covmetric import Dykstra, MetricProblem, make_paper_problem
-from covmetric.solvers import SOLVERS, choose_solver, get_solver
+from covmetric.solvers import SOLVERS, choose_solver, get_solver, registry
+from covmetric.solvers.newton import start
 
 
 @pytest.mark.parametrize(
@@ -22,9 +23,39 @@ from covmetric.solvers import SOLVERS, choose_solver, get_solver
 )
 def test_auto_begins_with_the_cheaper_iteration(shape, first):
     n, m, K = shape
-    problem = MetricProblem.from_differences(np.ones((K, n, m)), np.ones(K), 1.0, 1.0)
+    problem = MetricProblem.from_differences(np.ones((K, n, m)), np.ones(K), 1.0, 1e3)
     chosen = choose_solver("auto", problem)
     assert (chosen.name, chosen.first) == ("hybrid", first)
+
+
+@pytest.mark.parametrize(("K", "stiffness"), [(20, 1.0), (40, 10.0)])  # n(n+1)/2 = 36
+def test_auto_begins_with_dykstra_if_newton_would_be_slow(K, stiffness, monkeypatch):
+    monkeypatch.setattr(registry, "sweep_seconds", lambda n, m, moved, idle: epoch)
+    monkeypatch.setattr(registry, "newton_seconds", lambda n, m, K: 1.0)
+    rng = np.random.default_rng(0)
+    F, similar = rng.standard_normal((K, 8, 2)), rng.choice([-1.0, 1.0], K)
+    problem = MetricProblem.from_differences(F, similar, 8.0, 1.0, "l2")
+
+    def first(factor):
+        """Return the first method if the losses, in the best multiple of the identity, have so much curvature."""
+        weights = 1.0
+        for _ in range(200):  # the best multiple depends on the weights
+            scaled = problem.replace(weights=weights)
+            weights *= (factor * stiffness / start.stiffness(scaled, start.best_multiple(scaled, 1.0)[1])) ** 0.5
+        return choose_solver("auto", scaled).first
+
+    either, by_stiffness, neither = ("dykstra", "dykstra"), ("newton", "dykstra"), ("newton", "newton")
+    for epoch, expected in ((0.29, either), (0.31, by_stiffness), (1.99, by_stiffness), (2.01, neither)):
+        assert (first(0.9), first(1.1)) == expected, epoch
+
+
+def test_stiffness_is_the_curvature_along_multiples():
+    """d^2/dt^2 of the losses at exp(t) W, without the term of the gradient, and n log det has n."""
+    problem = make_paper_problem(5, 30, 1e-2, 0, "l2")
+    ratios = problem.squared_norms / problem.bounds
+    active = (problem.similar * (ratios - 1.0) > 0.0) & (ratios > 0.0)
+    expected = (problem.weights * ratios**2)[active].sum() / 5
+    assert start.stiffness(problem, ratios) == pytest.approx(expected)
 
 
 def test_names_and_objects_are_resolved():

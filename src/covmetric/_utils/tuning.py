@@ -34,6 +34,12 @@ SPAN_FRACTION = 0.9
 # --- The choice of the first method by `auto` (python -m benchmarks.cells) --------------------------------------------
 # Dykstra may be first if the embedded examples have at least this many times as many rows as columns.
 THIN_RATIO = 4
+# Dykstra is first if an epoch takes at most the first fraction of the time of a Newton step, and may be first up to the
+# second one.
+CHEAP_EPOCH, DEAR_EPOCH = 0.3, 2.0
+# Between these limits, Dykstra is first if the losses have at least this much curvature per dimension (log det has 1),
+# with at most n(n+1)/2 pairs and with more. Newton's method needs few steps below, and often many above.
+EASY_STIFFNESS, EASY_STIFFNESS_MANY_PAIRS = 1.0, 10.0
 
 # --- Dykstra (python -m benchmarks.projection) ------------------------------------------------------------------------
 # Operations per call of the compiled sweep: few enough that Ctrl-C takes effect within a tenth of a second.
@@ -124,7 +130,7 @@ def newton_seconds(n: int, m: int, n_pairs: int) -> float:
         The time in seconds.
     """
     passes = 3.0 * _pass_work(n, m, n_pairs)
-    return 4e-4 + (_system_work(n, m, 0.8 * n_pairs, 6.0) + passes + 20.0 * n**3) / SPEED
+    return 4e-4 + (_system_work(n, m, 0.8 * n_pairs, 4.5) + passes + 20.0 * n**3) / SPEED
 
 
 def interior_seconds(n: int, m: int, n_pairs: int) -> float:
@@ -143,13 +149,13 @@ def interior_seconds(n: int, m: int, n_pairs: int) -> float:
         The time in seconds.
     """
     passes = 6.0 * _pass_work(n, m, n_pairs)
-    return 1e-3 + (_system_work(n, m, n_pairs, 30.0) + passes + 80.0 * n**3) / SPEED
+    return 1e-3 + (_system_work(n, m, n_pairs, 10.0) + passes + 80.0 * n**3) / SPEED
 
 
 def _pass_work(n: int, m: int, n_pairs: float) -> float:
     """Return the operations that a sum over the pairs takes, with the differences or with their lower triangles."""
     triangles = 5.0 * n * (n + 1) if m > 1 else float("inf")
-    return n_pairs * (200.0 + min(3.0 * n * n * m, triangles))
+    return n_pairs * (1500.0 + min(3.0 * n * n * m, triangles))
 
 
 def _system_work(n: int, m: int, n_active: float, iterations: float) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from covmetric._utils.tuning import interior_seconds, newton_seconds, sweep_seconds
+from covmetric._utils.tuning import certificate_seconds, interior_seconds, newton_seconds, sweep_seconds
 from covmetric._utils.validation import FloatArray, is_number
 from covmetric.orders import Order, get_order
 from covmetric.problem import CertifiedPoint, MetricProblem
@@ -18,13 +18,22 @@ from covmetric.solvers.newton import Newton
 from covmetric.solvers.newton.solver import NewtonState
 
 # Newton's model holds from this relative gap on: it then takes two to ten steps.
-_NEWTON_GAP = 0.2
+_NEWTON_GAP = 0.1
 # The steps that Newton's method takes from there, and that the interior-point method takes from the beginning.
 _NEWTON_STEPS, _INTERIOR_STEPS = 5.0, 16.0
-# The steps that Newton's method is expected to take after it had to start again with smaller weights.
-_STEPS_AFTER_RETREAT = 20.0
+# The steps that Newton's method is expected to take after it had to start again with smaller weights, and their number
+# per row of W. The number grows with n because a step lowers the objective, which is a sum over n eigenvalues, by about
+# a constant.
+_STEPS_AFTER_RETREAT, _STEPS_PER_ROW = 15.0, 1.0 / 6.0
 # The epochs after which the rate of Dykstra is judged: the gap need not shrink in every epoch.
 _FIRST_EPOCHS = 2
+# The methods in the order in which they are tried when one of them crawls. Newton's steps are the cheapest, and ten of
+# them show whether the method crawls.
+_SUCCESSION = (Newton.name, Interior.name, Dykstra.name)
+# The largest number of epochs between certificates while Dykstra approaches the tolerance.
+_MAX_EPOCHS = 50
+# The squared Newton decrement below which the method converges quadratically.
+_QUADRATIC = 1.0
 # The steps over which the decrease of the objective is compared, to judge the rate of Newton's method.
 _WINDOW = 4
 
@@ -53,6 +62,8 @@ class HybridState:
         The number of epochs of this phase after its first certificate.
     first_gap : float
         The relative gap at the first certificate of this phase.
+    recent_rate : float
+        The decrease of the logarithm of the relative gap per epoch, since the last certificate but one.
     primals : list of float
         The objectives after the last steps of Newton's method with the full weights.
     failed : set of str
@@ -68,6 +79,7 @@ class HybridState:
     last_iter: int = 0
     epochs: int = -1
     first_gap: float = np.inf
+    recent_rate: float = np.inf
     primals: list[float] = field(default_factory=list)
     failed: set[str] = field(default_factory=set)
 
@@ -83,24 +95,28 @@ class HybridState:
         else:
             self.primals.append(self.state.primal)
 
-    def count_epochs(self, epochs: int) -> None:
+    def count_epochs(self, epochs: int, earlier_gap: float) -> None:
         """Count the epochs since the last certificate. The first certificate of a phase is the reference of its rate.
 
         Parameters
         ----------
         epochs : int
             The number of epochs.
+        earlier_gap : float
+            The relative gap before these epochs.
         """
+        gap = self.last.certificate.relative_gap
         if self.epochs < 0:
-            self.epochs, self.first_gap = 0, self.last.certificate.relative_gap
+            self.epochs, self.first_gap = 0, gap
         else:
             self.epochs += epochs
+            self.recent_rate = float(np.log(earlier_gap / gap)) / max(epochs, 1) if gap > 0.0 else np.inf
 
 
 class Hybrid(Solver[HybridState]):
     """Dykstra's algorithm until Newton's model holds, then Newton's method; an interior-point method if either crawls.
 
-    An iteration is an epoch or a step. Newton's method takes over once the certified relative gap is below 0.2, unless
+    An iteration is an epoch or a step. Newton's method takes over once the certified relative gap is below 0.1, unless
     Dykstra is about to finish. The measured decreases of the gap (Dykstra) and of the objective (Newton) tell how many
     more epochs or steps are needed. If they would take longer than the interior-point method, that method solves the
     problem. Its number of steps hardly depends on the scale of the data, but its steps are more expensive.
@@ -170,7 +186,7 @@ class Hybrid(Solver[HybridState]):
     def _give_up(self, problem: MetricProblem, state: HybridState, point: CertifiedPoint) -> None:
         """Continue with the next method that has not failed yet, from a certified point."""
         state.failed.add(state.solver.name)
-        for phase in _succession(problem):
+        for phase in _SUCCESSION:
             if phase not in state.failed:
                 try:
                     self._switch(problem, state, point, phase)
@@ -194,22 +210,22 @@ class Hybrid(Solver[HybridState]):
         if state.state is not None:
             state.projections += state.solver.projections(state.state)
         state.solver, state.state = solver, started
-        state.epochs, state.first_gap, state.primals = -1, np.inf, []
+        state.epochs, state.first_gap, state.recent_rate, state.primals = -1, np.inf, np.inf, []
 
     def due(self, problem: MetricProblem, state: HybridState, tol: float) -> bool:
-        far = state.last.certificate.relative_gap > _NEWTON_GAP
-        # Far from the optimum, the gap is measured after every epoch.
-        return state.solver.due(problem, state.state, tol) or (far and state.solver.name == Dykstra.name)
+        if state.solver.name != Dykstra.name:
+            return state.solver.due(problem, state.state, tol)
+        return _certificate_pays(problem, state)
 
     def candidate(self, state: HybridState) -> tuple[FloatArray | None, FloatArray | None]:
         return state.solver.candidate(state.state)
 
     def resume(self, problem: MetricProblem, state: HybridState, point: CertifiedPoint) -> None:
-        iterations = state.n_iter - state.last_iter
+        iterations, earlier_gap = state.n_iter - state.last_iter, state.last.certificate.relative_gap
         state.last, state.last_iter = point, state.n_iter
         try:
             if state.solver.name == Dykstra.name and not state.is_last_resort:
-                state.count_epochs(iterations)
+                state.count_epochs(iterations, earlier_gap)
                 if _newton_takes_over(problem, state):
                     self._switch(problem, state, point, Newton.name)
                     return
@@ -226,17 +242,6 @@ class Hybrid(Solver[HybridState]):
         return state.solver.name
 
 
-def _succession(problem: MetricProblem) -> tuple[str, ...]:
-    """Return the methods in the order in which they are tried when one of them crawls.
-
-    A step of the interior-point method solves for all pairs, two or three times. That is much more work than a Newton
-    step if there are more pairs than unknowns, so that it pays to try Newton's method first.
-    """
-    if problem.n_pairs > problem.sums.half.size:
-        return Newton.name, Interior.name, Dykstra.name
-    return Interior.name, Newton.name, Dykstra.name
-
-
 def _size(problem: MetricProblem) -> tuple[int, int, int]:
     return problem.n, problem.m, problem.n_pairs
 
@@ -247,7 +252,21 @@ def _epochs_to(state: HybridState, gap: float) -> float:
     if now <= gap:
         return 0.0
     rate = float(np.log(state.first_gap / now)) / max(state.epochs, 1)
+    if now <= _NEWTON_GAP:  # the decrease is steady from here on, unless Dykstra begins to crawl
+        rate = min(rate, state.recent_rate)
     return float(np.log(now / max(gap, 1e-16))) / rate if rate > 0.0 else np.inf
+
+
+def _certificate_pays(problem: MetricProblem, state: HybridState) -> bool:
+    """Return whether Dykstra may have reached its goal, or has taken twice as long as a certificate.
+
+    Until Newton's model holds, the goal is that it does. From there on, the goal is the tolerance.
+    """
+    tol, epochs = state.last.certificate.tol, state.n_iter - state.last_iter
+    if state.last.certificate.relative_gap <= _NEWTON_GAP and state.epochs > 0:
+        return bool(epochs >= min(_epochs_to(state, tol), _MAX_EPOCHS))
+    cost = certificate_seconds(*_size(problem), problem.sums.lower_triangles() is not None)
+    return bool(state.state.work_since_certificate >= 2.0 * cost)
 
 
 def _newton_takes_over(problem: MetricProblem, state: HybridState) -> bool:
@@ -274,8 +293,10 @@ def _newton_crawls(problem: MetricProblem, state: HybridState) -> bool:
     if state.is_last_resort:
         return False
     newton = state.state
-    steps = max(_STEPS_AFTER_RETREAT * newton.retreats, _steps_to_go(state.primals, state.last.certificate.tol))
     n, m, K = _size(problem)
+    steps = (_STEPS_AFTER_RETREAT + _STEPS_PER_ROW * n) * newton.retreats
+    if newton.decrement > _QUADRATIC:
+        steps = max(steps, _steps_to_go(state.primals, state.last.certificate.tol))
     return bool(steps * newton_seconds(n, m, K) > _INTERIOR_STEPS * interior_seconds(n, m, K))
 
 

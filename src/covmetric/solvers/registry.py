@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from covmetric._utils.registry import resolve
-from covmetric._utils.tuning import THIN_RATIO, newton_seconds, sweep_seconds
+from covmetric._utils.tuning import (
+    CHEAP_EPOCH,
+    DEAR_EPOCH,
+    EASY_STIFFNESS,
+    EASY_STIFFNESS_MANY_PAIRS,
+    THIN_RATIO,
+    newton_seconds,
+    sweep_seconds,
+)
 from covmetric.model_file import register_components
 from covmetric.problem import MetricProblem
 from covmetric.solvers.base import Solver
@@ -13,6 +21,7 @@ from covmetric.solvers.dykstra import Dykstra
 from covmetric.solvers.hybrid import Hybrid
 from covmetric.solvers.interior import Interior
 from covmetric.solvers.newton import Newton
+from covmetric.solvers.newton.start import best_multiple, stiffness
 
 SOLVERS: dict[str, type[Solver[Any]]] = {
     "dykstra": Dykstra,
@@ -55,9 +64,9 @@ def get_solver(solver: str | Solver[Any]) -> Solver[Any] | None:
 def choose_solver(solver: str | Solver[Any], problem: MetricProblem) -> Solver[Any]:
     """Return the solver for a problem; "auto" chooses the solver that is expected to be faster.
 
-    "auto" is `Hybrid`. It begins with Dykstra if the examples have few columns and an epoch takes less time than a
-    Newton step: an epoch takes n^2 m operations per pair, and a Newton step makes several passes over the n(n+1)/2
-    entries of each A_k. docs/solvers.md has the measurements.
+    "auto" is `Hybrid`. It begins with Dykstra if the examples have few columns, an epoch does not take much longer than
+    a Newton step, and Newton's method is expected to need many steps: if the losses have more curvature than log det.
+    docs/solvers.md has the measurements.
 
     Parameters
     ----------
@@ -85,6 +94,16 @@ def choose_solver(solver: str | Solver[Any], problem: MetricProblem) -> Solver[A
     chosen = get_solver(solver)
     if chosen is not None:
         return chosen
+    return Hybrid(first=Dykstra.name if _dykstra_pays(problem) else Newton.name)
+
+
+def _dykstra_pays(problem: MetricProblem) -> bool:
+    """Return whether Dykstra is expected to reach the neighbourhood of the optimum before Newton's method."""
     n, m, K = problem.n, problem.m, problem.n_pairs
-    thin = THIN_RATIO * m <= n and sweep_seconds(n, m, K, 0) < newton_seconds(n, m, K)
-    return Hybrid(first="dykstra" if thin else "newton")
+    if THIN_RATIO * m > n:
+        return False
+    epoch = sweep_seconds(n, m, K, 0) / newton_seconds(n, m, K)
+    if not CHEAP_EPOCH < epoch < DEAR_EPOCH:
+        return epoch <= CHEAP_EPOCH
+    easy = EASY_STIFFNESS if problem.sums.half.size >= K else EASY_STIFFNESS_MANY_PAIRS
+    return stiffness(problem, best_multiple(problem, 1.0)[1]) > easy

@@ -72,6 +72,8 @@ class NewtonState:
         Whether conjugate gradients are still efficient.
     preconditioned : bool
         Whether they needed a preconditioner in the last step.
+    decrement : float
+        The squared Newton decrement before the last step.
     n_steps : int
         The number of steps so far.
     steps_since_certificate : int
@@ -93,6 +95,7 @@ class NewtonState:
     may_retreat: bool = True
     iterative: bool = True
     preconditioned: bool = False
+    decrement: float = np.inf
     n_steps: int = 0
     steps_since_certificate: int = 0
 
@@ -178,6 +181,7 @@ class Newton(Solver[NewtonState]):
         if t == 0.0 and state.weight_fraction == 1.0:
             raise StepStalled
         primal = _advance(problem, state, weights, direction, t, primal)
+        state.decrement = direction.decrement
         state.n_steps += 1
         state.steps_since_certificate += 1
         if state.weight_fraction == 1.0:

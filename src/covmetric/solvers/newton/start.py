@@ -59,6 +59,26 @@ def best_multiple(problem: MetricProblem, weight_fraction: float) -> tuple[Float
     return np.sqrt(w) * np.eye(n), w * s
 
 
+def stiffness(problem: MetricProblem, ratios: FloatArray) -> float:
+    """Return the curvature of the losses along multiples of a metric, per dimension. That of log det is 1.
+
+    Parameters
+    ----------
+    problem : MetricProblem
+        The problem.
+    ratios : array of shape (K,)
+        Squared distances divided by their bounds, in the metric.
+
+    Returns
+    -------
+    float
+        The sum of c_k d''(s_k) s_k^2 over the active pairs, divided by n.
+    """
+    active = problem.terms.active(ratios) & (ratios > 0.0)
+    s = ratios[active]
+    return float((problem.weights[active] * problem.slack.curvature(s) * s**2).sum()) / problem.n
+
+
 def first_weight_fraction(problem: MetricProblem, ratios: FloatArray) -> float:
     """Return the fraction of the weights to begin with.
 
@@ -77,7 +97,5 @@ def first_weight_fraction(problem: MetricProblem, ratios: FloatArray) -> float:
     float
         In (0, 1].
     """
-    active = problem.terms.active(ratios) & (ratios > 0.0)
-    s = ratios[active]
-    stiffness = float((problem.weights[active] * problem.slack.curvature(s) * s**2).sum())
-    return min(1.0, _MAX_STIFFNESS * problem.n / stiffness) if stiffness > 0.0 else 1.0
+    stiff = stiffness(problem, ratios)
+    return min(1.0, _MAX_STIFFNESS / stiff) if stiff > 0.0 else 1.0
