@@ -74,6 +74,20 @@ def check_tolerance(tol: Any) -> None:
         raise ValueError(f"tol must be a number >= 0, got {tol!r}")
 
 
+def check_positive(name: str, value: Any) -> None:
+    """Raise ValueError if a value is not a positive, finite number.
+
+    Parameters
+    ----------
+    name : str
+        The name of the argument.
+    value : Any
+        The value.
+    """
+    if not (is_number(value) and 0.0 < value < np.inf):
+        raise ValueError(f"{name} must be a positive number, got {value!r}")
+
+
 def generator(random_state: Any) -> np.random.Generator:
     """Return the random generator for a `random_state`.
 

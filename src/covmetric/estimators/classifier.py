@@ -24,22 +24,26 @@ from covmetric.neighbors.votes import available_neighbors, check_n_neighbors
 
 
 class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
-    """Classifier of covariance matrices, or vectors, by neighbours or class means in a learned metric.
+    """Classifier of covariance matrices, or vectors, by a decision rule in a learned metric.
 
-    ``make_pipeline(CovMetric(), KNeighborsClassifier(3))`` makes the same predictions. This class adds `kneighbors` on
-    matrices, exact searches for many examples, and `partial_fit`.
+    ``make_pipeline(CovMetric(), KNeighborsClassifier(3))`` makes the same predictions with the default rule. This class
+    adds other rules, `kneighbors` on matrices, exact searches for many examples, and `partial_fit`.
 
     Parameters
     ----------
     learner : CovMetric, CovMetricCV or None, default=None
         The estimator that learns the metric. None means ``CovMetric(random_state=random_state, n_jobs=n_jobs)``.
-    rule : {'neighbors', 'mean'}, default='neighbors'
-        The decision rule: the vote of the nearest training examples, or the nearest class mean.
+    rule : {'neighbors', 'mean', 'logistic', 'svm'}, default='neighbors'
+        The decision rule: the vote of the nearest training examples, the nearest class mean, logistic regression on the
+        vectors of the metric, or a support vector machine with its Gaussian kernel.
     n_neighbors : int, default=3
         The number of neighbours. It is used if `rule` is 'neighbors'.
     algorithm : {'auto', 'brute', 'pruned', 'faiss'} or Search, default='auto'
         The search for neighbours. All searches are exact. 'auto' chooses 'pruned' for many large examples, otherwise
         'brute'. 'faiss' requires the optional dependency of that name.
+    C : float, default=1.0
+        The inverse strength of the regularisation, if `rule` is 'logistic' or 'svm'. Its unit does not depend on the
+        scale of the data: the mean squared distance of the training examples from their mean is 1.
     random_state : int, RandomState, Generator or None, default=None
         The random state of the learner, if `learner` is None.
     n_jobs : int or None, default=None
@@ -79,6 +83,7 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         rule: str = "neighbors",
         n_neighbors: int = 3,
         algorithm: Any = "auto",
+        C: float = 1.0,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -86,6 +91,7 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         self.rule = rule
         self.n_neighbors = n_neighbors
         self.algorithm = algorithm
+        self.C = C
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -156,7 +162,7 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         """Fit the decision rule on the references; a model file may name a rule that differs from the parameter."""
         self._codes = codes
         rule = get_rule(
-            self.rule if name is None else name, len(self.classes_), self.n_neighbors, self.n_jobs, self.algorithm
+            self.rule if name is None else name, len(self.classes_), self.n_neighbors, self.n_jobs, self.algorithm, self.C
         )
         self._rule = rule.fit(self.metric_.map(self._embedded), codes)
 
@@ -265,7 +271,8 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         """Return the estimated probability of each class.
 
         For rule='neighbors', it is the fraction of the votes. For rule='mean', it is the softmax of the negative
-        squared distances from the class means, in units of the mean squared distance within the classes.
+        squared distances from the class means, in units of the mean squared distance within the classes. For
+        rule='logistic', it is the model's probability. For rule='svm', it is the softmax of the decision values.
 
         Parameters
         ----------

@@ -1,0 +1,67 @@
+"""Decision rules on the vectors of a learned metric. `RULES` lists them by name."""
+
+from __future__ import annotations
+
+from covmetric.learning.rules.base import Rule
+from covmetric.learning.rules.logistic import LogisticRule
+from covmetric.learning.rules.mean import MeanRule
+from covmetric.learning.rules.neighbors import NeighborsRule
+from covmetric.learning.rules.svm import SvmRule
+from covmetric.neighbors import Search, get_search
+
+__all__ = ["RULES", "LogisticRule", "MeanRule", "NeighborsRule", "Rule", "SvmRule", "get_rule"]
+
+RULES: dict[str, type[Rule]] = {
+    "neighbors": NeighborsRule,
+    "mean": MeanRule,
+    "logistic": LogisticRule,
+    "svm": SvmRule,
+}
+
+
+def get_rule(
+    rule: str,
+    n_classes: int,
+    n_neighbors: int = 3,
+    n_jobs: int | None = None,
+    algorithm: str | Search = "auto",
+    C: float = 1.0,
+) -> Rule:
+    """Return an unfitted rule.
+
+    Parameters
+    ----------
+    rule : {'neighbors', 'mean', 'logistic', 'svm'}
+        The name of the rule.
+    n_classes : int
+        The number of classes.
+    n_neighbors : int, default=3
+        The number of neighbours.
+    n_jobs : int or None, default=None
+        The number of threads that search for neighbours.
+    algorithm : {'auto', 'brute', 'pruned', 'faiss'} or Search, default='auto'
+        The search for neighbours.
+    C : float, default=1.0
+        The inverse strength of the regularisation, for 'logistic' and 'svm'.
+
+    Returns
+    -------
+    Rule
+        The rule, to be fitted.
+
+    Raises
+    ------
+    ValueError
+        If the rule or the search is unknown.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rule = get_rule("mean", n_classes=2).fit(np.array([[0.0], [1.0], [4.0]]), np.array([0, 0, 1]))
+    >>> rule.predict(np.array([[2.0], [3.0]])).tolist()
+    [0, 1]
+    """
+    if not (isinstance(rule, str) and rule in RULES):
+        raise ValueError(f"rule must be one of {', '.join(map(repr, RULES))}, got {rule!r}")
+    get_search(algorithm)  # raises ValueError for unknown names, even if the rule does not search
+    return RULES[rule](n_classes, n_neighbors, n_jobs, algorithm, C)
