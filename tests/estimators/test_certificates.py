@@ -13,7 +13,7 @@ from tests.data import classes_of_matrices, fitted_problem
 
 
 @pytest.mark.parametrize("phi", EMBEDDINGS)
-@pytest.mark.parametrize("prior", ["identity", "covariance", "matrix"])
+@pytest.mark.parametrize("prior", ["identity", "covariance", "within", "gmml", "matrix"])
 def test_certificate_belongs_to_the_returned_metric(phi, prior):
     """The objective is written out from the data and W_; no matrix near W_ has a smaller one."""
     X, y = classes_of_matrices()
@@ -26,8 +26,8 @@ def test_certificate_belongs_to_the_returned_metric(phi, prior):
     if prior == "covariance":
         centred = np.moveaxis(embedded - embedded.mean(axis=0), 1, 2).reshape(-1, n)
         M = np.linalg.inv(centred.T @ centred / len(centred))
-    elif prior == "identity":
-        M = np.eye(n)
+    elif prior != "matrix":
+        M = CovMetric(phi, prior=M, pairs="random", random_state=0, lam=np.inf).fit(X, y).W_
     W0, c = M, fitted.constraints
     pairs, bounds = c.pairs, c.bounds
 

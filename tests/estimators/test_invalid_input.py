@@ -55,6 +55,8 @@ def test_invalid_examples_raise_value_error(estimator, data, change, message):
         ({"prior": "wishart"}, f"prior must be {quoted(PRIORS)} or a matrix, got 'wishart'"),
         ({"prior": np.eye(3)}, r"prior must have the shape of W, \(4, 4\); got \(3, 3\)"),
         ({"prior": -np.eye(4)}, "prior must be positive definite, but its smallest eigenvalue is -1"),
+        ({"prior_t": 1.5}, "prior_t must be a number from 0 to 1, got 1.5"),
+        ({"shrinkage": "oas"}, "shrinkage must be 'auto' or a number from 0 to 1, got 'oas'"),
         ({"solver": "simplex"}, "solver must be one of"),
         ({"solver": "dykstra", "order": "sorted"}, "order must be one of"),
         ({"order": "sorted"}, "order must be one of"),

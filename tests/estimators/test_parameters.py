@@ -11,7 +11,8 @@ from covmetric.estimators.parameters import settings_from_parameters, solver_wit
 
 @pytest.mark.parametrize("cls", [CovMetric, CovMetricPairs])
 def test_settings_have_the_parameters_of_the_estimator(cls):
-    parameters = {"scale": 2.0, "slack": "l2", "prior": "covariance", "solver": "newton", "tol": 1e-3, "max_iter": 9}
+    parameters = {"scale": 2.0, "slack": "l2", "prior": "gmml", "solver": "newton", "tol": 1e-3, "max_iter": 9}
+    parameters |= {"prior_t": 0.25, "shrinkage": 0.1}
     selection, callback = NeighborPairs(2), print
     settings = settings_from_parameters(cls(bounds=(0.1, 0.8), **parameters), selection, callback)
     assert {name: getattr(settings, name) for name in parameters} == parameters

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from covmetric.learning.prior import PRIORS, prior_root
+from covmetric.constraints import LabelledPairs
+from covmetric.learning.prior import PRIORS, apply_root, check_prior, prior_spectrum, prior_uses_pairs
+from covmetric.learning.spectrum import PriorData
 from tests.data import quoted
 
 
@@ -15,8 +17,22 @@ def embedded_examples(count=12, n=4, m=3, seed=0):
     return mixing @ rng.standard_normal((count, n, m)) + rng.standard_normal((n, m))
 
 
-def prior_matrix(prior, embedded, copies=1):
-    root = prior_root(prior, embedded, copies)
+def prior_data(embedded, order=None, **settings):
+    """Return three classes and all their pairs; `order` permutes the examples."""
+    count = len(embedded)
+    order = np.arange(count) if order is None else order
+    codes = np.arange(count) % 3
+    pairs = LabelledPairs.from_codes(np.stack(np.triu_indices(count, 1), axis=1), codes[order])
+    return PriorData(embedded[order], codes[order], pairs, **settings)
+
+
+def prior_root(prior, embedded, copies=1, order=None, **settings):
+    spectrum = prior_spectrum(prior, prior_data(embedded, order, copies=copies, **settings))
+    return None if spectrum is None else spectrum.root()
+
+
+def prior_matrix(prior, embedded, copies=1, order=None, **settings):
+    root = prior_root(prior, embedded, copies, order, **settings)
     return np.eye(embedded.shape[1]) if root is None else root @ root
 
 
@@ -52,7 +68,7 @@ def test_root_is_finite_symmetric_and_positive_definite(name, m):
 def test_prior_does_not_depend_on_the_order_or_the_origin_of_the_examples(name):
     embedded = embedded_examples()
     expected = prior_matrix(name, embedded)
-    np.testing.assert_allclose(prior_matrix(name, embedded[::-1]), expected, rtol=1e-9)
+    np.testing.assert_allclose(prior_matrix(name, embedded, order=np.arange(12)[::-1]), expected, rtol=1e-9)
     np.testing.assert_allclose(prior_matrix(name, embedded + np.arange(12.0).reshape(4, 3)), expected, rtol=1e-9)
 
 
@@ -62,6 +78,30 @@ def test_prior_rotates_with_the_examples(name):
     Q = np.linalg.qr(np.random.default_rng(1).standard_normal((4, 4)))[0]
     expected = Q @ prior_matrix(name, embedded) @ Q.T
     np.testing.assert_allclose(prior_matrix(name, Q @ embedded), expected, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", sorted(set(PRIORS) - {"identity"}))
+def test_scale_of_the_examples_changes_the_prior_only_by_a_factor(name):
+    """The unit of the bounds is taken after the prior, so the factor has no effect on what is learned."""
+    expected, scaled = prior_matrix(name, embedded_examples()), prior_matrix(name, 10.0 * embedded_examples())
+    np.testing.assert_allclose(scaled / scaled[0, 0], expected / expected[0, 0], rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", PRIORS)
+def test_prior_uses_pairs_only_if_it_declares_so(name):
+    assert prior_uses_pairs(name) is PRIORS[name].uses_pairs
+    data = prior_data(embedded_examples())
+    if not PRIORS[name].uses_pairs:
+        without = prior_spectrum(name, PriorData(data.embedded, data.codes))
+        given = prior_spectrum(name, data)
+        assert (without is None) == (given is None)
+        if given is not None:
+            np.testing.assert_array_equal(without.root(), given.root())
+
+
+@pytest.mark.parametrize("prior", ["wishart", np.eye(3), None])
+def test_other_priors_use_no_pairs(prior):
+    assert prior_uses_pairs(prior) is False
 
 
 @pytest.mark.parametrize("name", DOCUMENTED)
@@ -139,3 +179,39 @@ def test_hermitian_matrix_is_the_prior_in_its_real_form():
 def test_invalid_priors_raise_value_error(prior, copies, message):
     with pytest.raises(ValueError, match=message):
         prior_root(prior, embedded_examples(), copies)
+
+
+@pytest.mark.parametrize("prior", [*PRIORS, np.eye(4)], ids=str)
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"t": -0.1}, "prior_t must be a number from 0 to 1, got -0.1"),
+        ({"t": 1.5}, "prior_t must be a number from 0 to 1, got 1.5"),
+        ({"t": "half"}, "prior_t must be a number from 0 to 1, got 'half'"),
+        ({"t": np.nan}, "prior_t must be a number from 0 to 1, got nan"),
+        ({"shrinkage": -0.1}, "shrinkage must be 'auto' or a number from 0 to 1, got -0.1"),
+        ({"shrinkage": 1.1}, "shrinkage must be 'auto' or a number from 0 to 1, got 1.1"),
+        ({"shrinkage": "oas"}, "shrinkage must be 'auto' or a number from 0 to 1, got 'oas'"),
+        ({"shrinkage": None}, "shrinkage must be 'auto' or a number from 0 to 1, got None"),
+        ({"shrinkage": True}, "shrinkage must be 'auto' or a number from 0 to 1, got True"),
+    ],
+)
+def test_invalid_settings_raise_value_error_for_every_prior(prior, settings, message):
+    with pytest.raises(ValueError, match=message):
+        prior_root(prior, embedded_examples(), **settings)
+    with pytest.raises(ValueError, match=message):
+        check_prior(prior, **{"t": 0.5, "shrinkage": "auto", **settings})
+
+
+@pytest.mark.parametrize("settings", [(0, 0), (1, 1), (0.5, "auto"), (np.float32(0.25), np.float64(0.1))])
+def test_settings_within_their_limits_are_valid(settings):
+    check_prior("gmml", *settings)
+
+
+@pytest.mark.parametrize("m", [1, 3])
+def test_apply_root_multiplies_each_example(m):
+    embedded, root = embedded_examples(m=m), np.diag([1.0, 2.0, 3.0, 4.0])
+    root[0, 1] = root[1, 0] = 0.5
+    expected = np.stack([root @ example for example in embedded])
+    np.testing.assert_allclose(apply_root(root, embedded), expected, rtol=1e-14)
+    assert apply_root(None, embedded) is embedded

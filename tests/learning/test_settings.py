@@ -17,7 +17,7 @@ VALID = LearningSettings(NeighborPairs(), AbsoluteBounds())
 def test_defaults_are_the_documented_ones():
     assert dataclasses.asdict(dataclasses.replace(VALID, selection=None, bounds=None)) == {
         "selection": None, "bounds": None, "scale": "median", "slack": "is", "prior": "identity", "solver": "auto",
-        "tol": 1e-6, "max_iter": None, "callback": None,
+        "tol": 1e-6, "max_iter": None, "callback": None, "prior_t": 0.5, "shrinkage": "auto",
     }  # fmt: skip
 
 
@@ -41,11 +41,25 @@ def test_valid_settings_pass_the_check_unchanged(settings):
         ({"slack": "hinge"}, "slack must be one of"),
         ({"solver": "simplex"}, "solver must be one of"),
         ({"tol": -1.0}, "tol must be a number >= 0"),
+        ({"prior": "wishart"}, "prior must be 'identity'"),
+        ({"prior_t": 1.5}, "prior_t must be a number from 0 to 1, got 1.5"),
+        ({"shrinkage": -1.0}, "shrinkage must be 'auto' or a number from 0 to 1, got -1.0"),
     ],
 )
 def test_each_invalid_setting_raises_value_error(change, message):
     with pytest.raises(ValueError, match=message):
         dataclasses.replace(VALID, **change).check()
+
+
+@pytest.mark.parametrize(
+    ("change", "written"),
+    [({}, set()), ({"prior_t": 0.25}, {"prior_t"}), ({"shrinkage": 0.1}, {"shrinkage"})],
+)
+def test_settings_that_old_files_lack_are_written_only_if_they_differ_from_their_default(change, written):
+    kind, settings = KINDS["Recipe"], dataclasses.replace(VALID, **change)
+    state = kind.get_state(settings)
+    assert {"prior_t", "shrinkage"} & set(state) == written
+    assert kind.from_state(state) == settings
 
 
 def test_settings_have_their_old_name_in_model_files():

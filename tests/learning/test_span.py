@@ -36,7 +36,7 @@ def prior(kind):
     return A @ A.T / N + 0.1 * np.eye(N)
 
 
-PRIORS = ["identity", "covariance", "matrix"]
+PRIORS = ["identity", "covariance", "within", "gmml", "matrix"]
 
 
 def fit(kind, selection=None, lam=1e-2):

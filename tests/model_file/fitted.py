@@ -30,6 +30,10 @@ ESTIMATORS = {
     "CovMetricClassifier mean": lambda: CovMetricClassifier(
         CovMetric("log", prior="covariance", slack="re", random_state=0), rule="mean"
     ),
+    "CovMetricClassifier within": lambda: CovMetricClassifier(CovMetric(prior="within", shrinkage=0.2, random_state=0)),
+    "CovMetricClassifier gmml": lambda: CovMetricClassifier(
+        CovMetric("veclog", prior="gmml", prior_t=0.25, lam=np.inf, random_state=0)
+    ),
     "CovMetricClassifier CV": lambda: CovMetricClassifier(CovMetricCV("log", lambdas=[0.1, 0.01], random_state=0)),
 }
 

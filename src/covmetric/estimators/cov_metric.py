@@ -62,9 +62,16 @@ class CovMetric(SavedEstimator, SolvedMixin, MetricMixin):
         the 95th percentile of the squared distances ('quantile').
     scale : 'median', float or None, default='median'
         The unit of the bounds, a squared distance: the median over the pairs, a number, or 1 if None.
-    prior : {'identity', 'covariance'} or array of shape (n, n), default='identity'
+    prior : {'identity', 'covariance', 'within', 'gmml'} or array of shape (n, n), default='identity'
         The metric that W is kept close to, in units of `scale`. 'covariance' is the inverse covariance of the embedded
-        examples.
+        examples. 'within' is the inverse within-class scatter of the embedded examples. 'gmml' is the geometric mean
+        S^-1 #_t D of GMML, where S and D are the means of F F^T over the similar and the dissimilar pairs that `pairs`
+        selects under W = I, F is the difference of the two embedded examples, and t is `prior_t`.
+    prior_t : float, default=0.5
+        The position t on the geodesic from S^-1 (t = 0) to D (t = 1), from 0 to 1. It is used if `prior` is 'gmml'.
+    shrinkage : 'auto' or float, default='auto'
+        The shrinkage g of the priors 'within' and 'gmml', from 0 to 1: each scatter matrix S of size n becomes
+        (1 - g) S + g tr(S)/n I. 'auto' is the shrinkage of Ledoit and Wolf for the class-centred embedded examples.
     solver : {'auto', 'newton', 'dykstra', 'hybrid', 'interior'} or Solver, default='auto'
         The solver, as in `covmetric.solve`.
     order : {'perm', 'rand', 'cyclic'}, default='perm'
@@ -147,6 +154,8 @@ class CovMetric(SavedEstimator, SolvedMixin, MetricMixin):
         bounds: Any = "absolute",
         scale: Any = "median",
         prior: Any = "identity",
+        prior_t: float = 0.5,
+        shrinkage: Any = "auto",
         solver: Any = "auto",
         order: str = "perm",
         reg: float = 0.0,
@@ -164,6 +173,8 @@ class CovMetric(SavedEstimator, SolvedMixin, MetricMixin):
         self.bounds = bounds
         self.scale = scale
         self.prior = prior
+        self.prior_t = prior_t
+        self.shrinkage = shrinkage
         self.solver = solver
         self.order = order
         self.reg = reg
@@ -207,7 +218,7 @@ class CovMetric(SavedEstimator, SolvedMixin, MetricMixin):
         embedded = embedding.fit_transform(array, n_jobs=self.n_jobs)
         rng = generator(self.random_state)
         with progress_callback(self.verbose) as callback:
-            start = FittedProblem.at_prior(self._settings(callback), embedded, codes, embedding.copies_)
+            start = FittedProblem.at_prior(self._settings(callback), embedded, codes, embedding.copies_, rng)
             (fitted,) = fit_path(start, [self.lam], rng)
         self.classes_ = classes
         self._set_fitted(fitted.learned_metric(embedding), fitted)

@@ -14,6 +14,7 @@ from covmetric.estimators.mixin import MetricMixin, SolvedMixin
 from covmetric.estimators.saving import SavedEstimator
 from covmetric.learning.examples import DEFAULT_PHI, check_entries, check_labelled, embedding_for, require_classes
 from covmetric.learning.fit import FittedProblem
+from covmetric.learning.prior import prior_uses_pairs
 from covmetric.learning.rules import get_rule
 from covmetric.learning.scoring import CandidatePath, PhiCandidates, Scoring
 from covmetric.learning.search import best_candidate, search_candidates
@@ -58,8 +59,12 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
         dissimilar pairs, in units of `scale`, as in `CovMetric`.
     scale : 'median', float or None, default='median'
         The unit of the bounds, a squared distance: the median over the pairs, a number, or 1 if None.
-    prior : {'identity', 'covariance'} or array of shape (n, n), default='identity'
+    prior : {'identity', 'covariance', 'within', 'gmml'} or array of shape (n, n), default='identity'
         The metric that W is kept close to, as in `CovMetric`.
+    prior_t : float, default=0.5
+        The position on the geodesic from S^-1 to D, as in `CovMetric`. It is used if `prior` is 'gmml'.
+    shrinkage : 'auto' or float, default='auto'
+        The shrinkage of the priors 'within' and 'gmml', as in `CovMetric`.
     solver : {'auto', 'newton', 'dykstra', 'hybrid', 'interior'} or Solver, default='auto'
         The solver.
     order : {'perm', 'rand', 'cyclic'}, default='perm'
@@ -152,6 +157,8 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
         bounds: Any = "absolute",
         scale: Any = "median",
         prior: Any = "identity",
+        prior_t: float = 0.5,
+        shrinkage: Any = "auto",
         solver: Any = "auto",
         order: str = "perm",
         reg: float = 0.0,
@@ -171,6 +178,8 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
         self.bounds = bounds
         self.scale = scale
         self.prior = prior
+        self.prior_t = prior_t
+        self.shrinkage = shrinkage
         self.solver = solver
         self.order = order
         self.reg = reg
@@ -269,8 +278,8 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
 
     def _learner(self, tol: float, **params: Any) -> CovMetric:
         """Return a CovMetric with the parameters that are not searched."""
-        fixed = {name: getattr(self, name) for name in ("bounds", "scale", "prior", "solver", "order", "reg")}
-        return CovMetric(tol=tol, **fixed, **params)
+        names = ("bounds", "scale", "prior", "prior_t", "shrinkage", "solver", "order", "reg")
+        return CovMetric(tol=tol, **{name: getattr(self, name) for name in names}, **params)
 
     def _grid(self, X: npt.NDArray[Any]) -> list[_GridGroup]:
         """Return the candidates, grouped by Phi; raise ValueError for invalid settings before anything is solved."""
@@ -286,8 +295,10 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
         grid = []
         for phi in phis:
             embedding_for(phi, X, self.reg)
-            params: list[dict[str, Any]] = [{"phi": phi, "lam": np.inf}]
-            paths = [CandidatePath(self._learner(self.search_tol)._settings(), (np.inf,))]
+            # The prior is one candidate, or one for each selection of pairs if it depends on them.
+            fixed = [{"pairs": pairs} for pairs in _as_list(self.pairs)] if prior_uses_pairs(self.prior) else [{}]
+            params: list[dict[str, Any]] = [{"phi": phi, **choice, "lam": np.inf} for choice in fixed]
+            paths = [CandidatePath(self._learner(self.search_tol, **choice)._settings(), (np.inf,)) for choice in fixed]
             for pairs in _as_list(self.pairs):
                 for slack in _as_list(self.slack):
                     self._learner(self.tol, pairs=pairs, slack=slack)._settings().check()

@@ -51,9 +51,16 @@ class CovMetricPairs(SavedEstimator, SolvedMixin, BaseEstimator):
         the 95th percentile of the squared distances ('quantile').
     scale : 'median', float or None, default='median'
         The unit of the bounds, a squared distance: the median over the pairs, a number, or 1 if None.
-    prior : {'identity', 'covariance'} or array of shape (n, n), default='identity'
+    prior : {'identity', 'covariance', 'within', 'gmml'} or array of shape (n, n), default='identity'
         The metric that W is kept close to, in units of `scale`. 'covariance' is the inverse covariance of the embedded
-        examples.
+        examples. 'gmml' is the geometric mean S^-1 #_t D of GMML, where S and D are the means of F F^T over the similar
+        and the dissimilar pairs, F is the difference of the two embedded examples, and t is `prior_t`. 'within' is
+        S^-1.
+    prior_t : float, default=0.5
+        The position t on the geodesic from S^-1 (t = 0) to D (t = 1), from 0 to 1. It is used if `prior` is 'gmml'.
+    shrinkage : 'auto' or float, default='auto'
+        The shrinkage g of the priors 'within' and 'gmml', from 0 to 1: each scatter matrix S of size n becomes
+        (1 - g) S + g tr(S)/n I. 'auto' is the shrinkage of Ledoit and Wolf for the differences F of similar pairs.
     solver : {'auto', 'newton', 'dykstra', 'hybrid', 'interior'} or Solver, default='auto'
         The solver.
     order : {'perm', 'rand', 'cyclic'}, default='perm'
@@ -128,6 +135,8 @@ class CovMetricPairs(SavedEstimator, SolvedMixin, BaseEstimator):
         bounds: Any = "absolute",
         scale: Any = "median",
         prior: Any = "identity",
+        prior_t: float = 0.5,
+        shrinkage: Any = "auto",
         solver: Any = "auto",
         order: str = "perm",
         reg: float = 0.0,
@@ -144,6 +153,8 @@ class CovMetricPairs(SavedEstimator, SolvedMixin, BaseEstimator):
         self.bounds = bounds
         self.scale = scale
         self.prior = prior
+        self.prior_t = prior_t
+        self.shrinkage = shrinkage
         self.solver = solver
         self.order = order
         self.reg = reg
@@ -166,7 +177,8 @@ class CovMetricPairs(SavedEstimator, SolvedMixin, BaseEstimator):
         y : array of shape (K,)
             +1 for similar pairs, -1 for dissimilar pairs.
         pair_weights : array of shape (K,) or None, default=None
-            Positive weights of the pairs. Only their ratios matter. None means equal weights.
+            Positive weights of the pairs, also in the means S and D of a prior. Only their ratios matter. None means
+            equal weights.
         calibration_params : dict or None, default=None
             Keyword arguments of `calibrate_threshold`.
 
@@ -190,8 +202,10 @@ class CovMetricPairs(SavedEstimator, SolvedMixin, BaseEstimator):
         with progress_callback(self.verbose) as callback:
             settings = settings_from_parameters(self, None, callback)
             no_classes = np.zeros(len(embedded), dtype=np.int64)
-            start = FittedProblem.at_prior(settings, embedded, no_classes, embedding.copies_)
             labelled = LabelledPairs(index, similar)
+            start = FittedProblem.at_prior(
+                settings, embedded, no_classes, embedding.copies_, pairs=labelled, pair_weights=weights
+            )
             origin = "the two examples of pairs[{k}]"
             constraints = bounded(start.examples, labelled, settings.bounds, self.scale, weights, origin)
             fitted = fit_constraints(start, constraints, self.lam, generator(self.random_state))

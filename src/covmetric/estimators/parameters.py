@@ -18,7 +18,8 @@ def settings_from_parameters(
     Parameters
     ----------
     estimator : CovMetric or CovMetricPairs
-        An estimator with the parameters `bounds`, `scale`, `slack`, `prior`, `solver`, `order`, `tol` and `max_iter`.
+        An estimator with the parameters `bounds`, `scale`, `slack`, `prior`, `prior_t`, `shrinkage`, `solver`, `order`,
+        `tol` and `max_iter`.
     selection : PairSelection or None
         The selection of the pairs to learn from, or None if the pairs are given.
     callback : callable or None, default=None
@@ -44,6 +45,8 @@ def settings_from_parameters(
         tol=estimator.tol,
         max_iter=estimator.max_iter,
         callback=callback,
+        prior_t=estimator.prior_t,
+        shrinkage=estimator.shrinkage,
     )
 
 

@@ -28,6 +28,11 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
 }
 
 
+#: Parameters that version 0.1.0 did not have. A file leaves them out if they have their default, so that the files of
+#: old models stay the same.
+_NEW_PARAMETERS = frozenset({"prior_t", "shrinkage"})
+
+
 class SavedEstimator(Savable):
     """An estimator that can be saved: its parameters, and the fitted attributes that `_parts` names."""
 
@@ -54,8 +59,13 @@ class SavedEstimator(Savable):
         dict
             The values by name.
         """
-        parameters = for_any_machine({name: getattr(self, name) for name in constructor_defaults(type(self))})
-        return {**parameters, **(self._fitted_parts() if self.is_fitted() else {})}
+        defaults = constructor_defaults(type(self))
+        parameters = {
+            name: getattr(self, name)
+            for name, default in defaults.items()
+            if name not in _NEW_PARAMETERS or not _is_default(getattr(self, name), default)
+        }
+        return {**for_any_machine(parameters), **(self._fitted_parts() if self.is_fitted() else {})}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
@@ -76,7 +86,8 @@ class SavedEstimator(Savable):
         ValueError
             If the state is incomplete or invalid.
         """
-        estimator = cls(**for_any_machine({name: state.pop(name) for name in constructor_defaults(cls)}))
+        names = [name for name in constructor_defaults(cls) if name not in _NEW_PARAMETERS or name in state]
+        estimator = cls(**for_any_machine({name: state.pop(name) for name in names}))
         if state:  # the `learner` of a classifier is not fitted
             estimator._restore(state)
         return estimator
@@ -112,3 +123,8 @@ class SavedEstimator(Savable):
             check_claims(result)
             if result.core.shape != self.metric_.core.shape or result.multipliers.shape != result.slacks.shape:
                 raise ValueError("result_ does not belong to metric_")
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    """Return whether a parameter has its default; arrays and numbers of another type differ from it."""
+    return type(value) is type(default) and bool(value == default)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from covmetric._utils.validation import FloatArray, IntArray
-from covmetric.constraints import Constraints, PairSelection, constrain
+from covmetric.constraints import Constraints, LabelledPairs, PairSelection, constrain
 from covmetric.embeddings import Embedding
-from covmetric.learning.prior import prior_root
+from covmetric.learning.prior import apply_root, prior_spectrum, prior_uses_pairs
 from covmetric.learning.settings import LearningSettings, check_lam
+from covmetric.learning.spectrum import PriorData, Spectrum
 from covmetric.metric import LearnedMetric
 from covmetric.problem import MetricProblem
 from covmetric.solvers import SolveResult, Status, solve, solve_path
@@ -43,6 +45,8 @@ class FittedProblem:
     copies : int, default=1
         The `copies_` of the embedding: how often W contains each of its numbers. The weights are multiplied by it,
         because the divergence from the prior counts each number `copies` times.
+    thin_prior : Spectrum or None, default=None
+        The spectrum of the prior, if it differs from a multiple of the identity in few directions only.
     """
 
     settings: LearningSettings
@@ -53,10 +57,18 @@ class FittedProblem:
     constraints: Constraints | None = field(default=None, repr=False)
     result: SolveResult | None = field(default=None, repr=False)
     copies: int = 1
+    thin_prior: Spectrum | None = field(default=None, repr=False)
 
     @classmethod
     def at_prior(
-        cls, settings: LearningSettings, embedded: FloatArray, codes: IntArray, copies: int = 1
+        cls,
+        settings: LearningSettings,
+        embedded: FloatArray,
+        codes: IntArray,
+        copies: int = 1,
+        rng: np.random.Generator | None = None,
+        pairs: LabelledPairs | None = None,
+        pair_weights: FloatArray | None = None,
     ) -> FittedProblem:
         """Return the problem before learning, when W is the prior.
 
@@ -70,15 +82,36 @@ class FittedProblem:
             The classes of the examples, 0..n_classes-1.
         copies : int, default=1
             The `copies_` of the embedding.
+        rng : Generator or None, default=None
+            The source of random pairs, if the prior depends on the chosen pairs. Its state does not change, so that
+            random pairs of the prior are also the pairs of the problem. None means a new generator.
+        pairs : LabelledPairs or None, default=None
+            The labelled pairs, if they are given. The codes then have no meaning.
+        pair_weights : array of shape (K,) or None, default=None
+            The relative weights of the given pairs. None weights all pairs equally.
 
         Returns
         -------
         FittedProblem
             A problem without constraints and without a result.
+
+        Raises
+        ------
+        ValueError
+            If the prior is invalid, or if the data do not determine it.
         """
-        root = prior_root(settings.prior, embedded, copies)
-        examples = embedded if root is None else np.asarray(root @ embedded)
-        return cls(settings, examples, codes, root, copies=copies)
+        given = pairs is not None
+        if pairs is None and prior_uses_pairs(settings.prior):
+            assert settings.selection is not None
+            generator = np.random.default_rng() if rng is None else copy.deepcopy(rng)
+            pairs = settings.selection.select(embedded.reshape(len(embedded), -1), codes, generator)
+        data = PriorData(
+            embedded, None if given else codes, pairs, pair_weights, copies, settings.prior_t, settings.shrinkage
+        )
+        spectrum = prior_spectrum(settings.prior, data)
+        root = None if spectrum is None else spectrum.root()
+        thin_prior = spectrum if spectrum is not None and spectrum.is_thin else None
+        return cls(settings, apply_root(root, embedded), codes, root, copies=copies, thin_prior=thin_prior)
 
     @property
     def interrupted(self) -> bool:
@@ -118,9 +151,14 @@ class FittedProblem:
         Returns
         -------
         LearnedMetric
-            The metric. It is held in the coordinates of a span if the problem was solved within this span.
+            The metric. It is held in the coordinates of a span if the problem was solved within this span, or if it is
+            the prior and the prior is a multiple of the identity outside of a span.
         """
-        result = self.result
+        result, prior = self.result, self.thin_prior
+        if result is None and prior is not None:
+            return LearnedMetric.from_span(
+                embedding, prior.vectors, np.diag(prior.eigenvalues / prior.rest), 1.0 / prior.rest
+            )
         if result is None or result.basis is None:
             return LearnedMetric(embedding, self.metric())
         return LearnedMetric.from_span(embedding, result.basis, result.core, self.scale, self.root)

@@ -10,6 +10,7 @@ import numpy as np
 from covmetric._utils.validation import FloatArray, IntArray, generator
 from covmetric.constraints import AbsoluteBounds, Constraints, bounded, squared_distances
 from covmetric.learning.fit import FittedProblem
+from covmetric.learning.prior import apply_root
 from covmetric.solvers import SolveResult, solve
 
 
@@ -36,10 +37,9 @@ def extend(fitted: FittedProblem, embedded: FloatArray, codes: IntArray, random_
     FittedProblem
         The problem on all examples, solved. If nothing was learned before (lambda = inf), only examples are added.
     """
-    examples = embedded if fitted.root is None else np.asarray(fitted.root @ embedded)
     extended = replace(
         fitted,
-        examples=np.concatenate([fitted.examples, examples]),
+        examples=np.concatenate([fitted.examples, apply_root(fitted.root, embedded)]),
         codes=np.concatenate([fitted.codes, codes]),
     )
     if fitted.constraints is None or fitted.result is None:

@@ -9,6 +9,7 @@ import numpy as np
 from covmetric._utils.validation import FloatArray, IntArray, as_floats, symmetric
 from covmetric.constraints import Constraints
 from covmetric.learning.fit import FittedProblem
+from covmetric.learning.prior import apply_root
 from covmetric.learning.settings import LearningSettings, check_lam
 from covmetric.metric import LearnedMetric
 from covmetric.problem import Certificate, reduce_to_basis
@@ -66,8 +67,7 @@ def restore_fitted(
         root = symmetric("root", as_floats("root", root))
         if root.shape != (n, n):
             raise ValueError(f"root must have shape ({n}, {n}), got {root.shape}")
-    examples = embedded if root is None else np.asarray(root @ embedded)
-    copies = metric.embedding.copies_
+    examples, copies = apply_root(root, embedded), metric.embedding.copies_
     fitted = FittedProblem(settings, examples, codes, root, float(lam), constraints, result, copies)
     if constraints is not None:
         _check_pairs(constraints, codes, scale)
@@ -80,12 +80,11 @@ def restore_fitted(
 def _belongs(metric: LearnedMetric, fitted: FittedProblem) -> bool:
     """Return whether a metric is that of the fitted problem."""
     result = fitted.result
-    if metric.basis is None:
+    if metric.basis is None or result is None:
         # On one machine, the same computation gives the same bits. The tolerance allows for a different BLAS.
         return bool(np.abs(fitted.metric() - metric.W).max() <= 1e-10 * np.abs(metric.W).max())
     return (
-        result is not None
-        and _equal(metric.core, result.core)
+        _equal(metric.core, result.core)
         and _equal(metric.basis, result.basis)
         and metric.scale == fitted.scale
         and _equal(metric.prior_root, fitted.root)

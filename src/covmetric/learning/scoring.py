@@ -215,7 +215,7 @@ def _solve_candidates(
     path: CandidatePath, train: FloatArray, codes: IntArray, embedding: Embedding, rng: np.random.Generator
 ) -> Sequence[FittedProblem]:
     """Return the solved problems of a path; raise KeyboardInterrupt if a solve was interrupted."""
-    start = FittedProblem.at_prior(path.settings, train, codes, embedding.copies_)
+    start = FittedProblem.at_prior(path.settings, train, codes, embedding.copies_, rng)
     solved = fit_path(start, path.lambdas, rng)
     if len(solved) < len(path.lambdas) or any(fitted.interrupted for fitted in solved):
         raise KeyboardInterrupt

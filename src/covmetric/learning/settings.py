@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from covmetric._utils.validation import check_tolerance, is_number
 from covmetric.constraints import Bounds, PairSelection, check_scale
+from covmetric.learning.prior import check_prior
 from covmetric.model_file import register_record
 from covmetric.slacks import get_slack
 from covmetric.solvers import Callback, Solver, get_solver
@@ -28,7 +29,7 @@ class LearningSettings:
         The unit of the bounds: the median squared distance of the pairs, a squared distance, or 1 if None.
     slack : {'is', 'l2', 're'} or Slack, default='is'
         The divergence that penalises violated bounds.
-    prior : {'identity', 'covariance'} or array of shape (n, n), default='identity'
+    prior : {'identity', 'covariance', 'within', 'gmml'} or array of shape (n, n), default='identity'
         The metric that W is kept close to.
     solver : {'auto', 'newton', 'dykstra', 'hybrid', 'interior'} or Solver, default='auto'
         The solver.
@@ -38,6 +39,10 @@ class LearningSettings:
         The maximum number of steps or epochs. None means the default of the solver.
     callback : callable or None, default=None
         Called with a `SolverState` after each certificate; the solve stops if it returns True.
+    prior_t : float, default=0.5
+        The position on the geodesic from S^-1 to D, for the prior 'gmml'.
+    shrinkage : 'auto' or float, default='auto'
+        The shrinkage of the scatter matrices, for the priors 'within' and 'gmml'.
     """
 
     selection: PairSelection | None
@@ -49,6 +54,9 @@ class LearningSettings:
     tol: float = 1e-6
     max_iter: int | None = None
     callback: Callback | None = None
+    # Fields with a default factory may be missing in model files: files of version 0.1.0 do not have them.
+    prior_t: float = field(default_factory=lambda: 0.5)
+    shrinkage: Any = field(default_factory=lambda: "auto")
 
     def check(self) -> None:
         """Raise ValueError if a setting is invalid for all data."""
@@ -57,6 +65,7 @@ class LearningSettings:
         self.bounds.limits(np.ones(2))
         check_scale(self.scale)
         get_slack(self.slack)
+        check_prior(self.prior, self.prior_t, self.shrinkage)
         get_solver(self.solver)
         check_tolerance(self.tol)
 
