@@ -14,6 +14,7 @@ from covmetric.embeddings import EMBEDDINGS
 from covmetric.estimators import CovMetric, CovMetricClassifier, CovMetricCV, CovMetricPairs
 from covmetric.learning.fit import FittedProblem
 from covmetric.learning.rules import RULES
+from covmetric.learning.rules.units import Units
 from covmetric.metric import LearnedMetric, MetricKernel
 from covmetric.model_file import read_model, write_model
 from covmetric.model_file.kinds import KINDS
@@ -33,6 +34,7 @@ SKOPS_TRUSTED: list[str] = sorted(
         FilterBank,
         FittedProblem,
         MetricKernel,
+        Units,
     }
 )
 

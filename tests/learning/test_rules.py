@@ -1,12 +1,13 @@
-"""Decision rules: a contract for all of `RULES`, and literal implementations of both."""
+"""Decision rules: a contract for all of `RULES`, and literal implementations."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC
 
-from covmetric.learning import rules
-from covmetric.learning.rules import RULES, MeanRule, NeighborsRule, get_rule
+from covmetric.learning.rules import RULES, LogisticRule, MeanRule, NeighborsRule, SvmRule, get_rule, neighbors
 from covmetric.neighbors import BruteSearch
 from tests import naive
 from tests.data import quoted
@@ -110,7 +111,7 @@ def test_neighbours_are_returned_with_their_distances():
 
 
 def test_search_is_chosen_by_the_shape_of_the_training_vectors(monkeypatch):
-    calls = recorder(monkeypatch, rules, "get_search")
+    calls = recorder(monkeypatch, neighbors, "get_search")
     NeighborsRule(5, n_jobs=2).fit(*labelled_vectors())
     assert calls == [(("auto", 2, (30, 4)), {})]
 
@@ -184,3 +185,72 @@ def test_unknown_names_raise_value_error(name):
 def test_neighbours_rule_raises_for_an_invalid_number_of_neighbours():
     with pytest.raises(ValueError, match="n_neighbors must be an integer >= 1, got 0"):
         NeighborsRule(2, 0).fit(*labelled_vectors())
+
+
+def in_units_of_the_spread(vectors, queries):
+    """Return centred vectors with a mean squared length of 1, one at a time, and queries in the same units."""
+    centre = sum(vectors) / len(vectors)
+    length = np.sqrt(np.mean([sum((v - centre) ** 2) for v in vectors]))
+    return np.array([(v - centre) / length for v in vectors]), np.array([(q - centre) / length for q in queries])
+
+
+@pytest.mark.parametrize("C", [0.3, 20.0])
+def test_logistic_rule_is_scikit_learns_in_units_of_the_spread(C):
+    vectors, codes = labelled_vectors()
+    queries = labelled_vectors(seed=1)[0]
+    train, test = in_units_of_the_spread(vectors, queries)
+    expected = LogisticRegression(C=C, max_iter=1000).fit(train, codes).predict_proba(test)
+    probabilities = LogisticRule(5, C=C).fit(vectors, codes).probabilities(queries)
+    np.testing.assert_allclose(probabilities[:, [0, 1, 3]], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("C", [0.3, 20.0])
+@pytest.mark.parametrize("classes", [(0, 1, 3), (1, 3)])
+def test_svm_rule_is_scikit_learns_with_the_kernel_of_the_distance(C, classes):
+    vectors, codes = labelled_vectors(classes=classes)
+    queries = labelled_vectors(seed=1)[0]
+    train, test = in_units_of_the_spread(vectors, queries)
+
+    def kernel(first, second):
+        return np.array([[np.exp(-sum((a - b) ** 2)) for b in second] for a in first])
+
+    model = SVC(C=C, kernel="precomputed").fit(kernel(train, train), codes)
+    rule = SvmRule(5, C=C).fit(vectors, codes)
+    values = model.decision_function(kernel(test, train))
+    winners = np.array(classes)[values.argmax(axis=1) if values.ndim == 2 else (values > 0.0).astype(int)]
+    np.testing.assert_array_equal(rule.predict(queries), winners)
+    values = values if values.ndim == 2 else np.stack([-values, values], axis=1)
+    expected = np.exp(values) / np.exp(values).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(rule.probabilities(queries)[:, list(classes)], expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["logistic", "svm"])
+@pytest.mark.parametrize("scale", [1e-9, 1e9])
+def test_the_unit_of_c_is_that_of_the_data(name, scale):
+    vectors, codes = labelled_vectors()
+    queries = labelled_vectors(seed=1)[0]
+    expected = get_rule(name, 5).fit(vectors, codes).probabilities(queries)
+    moved = get_rule(name, 5).fit(scale * (vectors + 1.0), codes).probabilities(scale * (queries + 1.0))
+    np.testing.assert_allclose(moved, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_single_class_is_certain(name):
+    vectors = labelled_vectors()[0]
+    for examples in (vectors, np.zeros_like(vectors)):
+        rule = get_rule(name, 3).fit(examples, np.ones(len(vectors), dtype=np.int64))
+        assert rule.probabilities(vectors[:2]).tolist() == [[0.0, 1.0, 0.0]] * 2
+
+
+@pytest.mark.parametrize("name", ["logistic", "svm"])
+@pytest.mark.parametrize("C", [0.0, -1.0, np.nan, np.inf, "big", None])
+def test_an_invalid_c_is_refused(name, C):
+    with pytest.raises(ValueError, match=r"C must be a positive number, got "):
+        get_rule(name, 5, C=C).fit(*labelled_vectors())
+
+
+@pytest.mark.parametrize("name", ["logistic", "svm"])
+def test_vectors_whose_squares_overflow_are_refused(name):
+    vectors, codes = labelled_vectors()
+    with pytest.raises(ValueError, match="squared distances of the examples from their mean overflow: rescale X"):
+        get_rule(name, 5).fit(1e200 * vectors, codes)

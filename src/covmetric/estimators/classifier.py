@@ -162,7 +162,12 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         """Fit the decision rule on the references; a model file may name a rule that differs from the parameter."""
         self._codes = codes
         rule = get_rule(
-            self.rule if name is None else name, len(self.classes_), self.n_neighbors, self.n_jobs, self.algorithm, self.C
+            self.rule if name is None else name,
+            len(self.classes_),
+            self.n_neighbors,
+            self.n_jobs,
+            self.algorithm,
+            self.C,
         )
         self._rule = rule.fit(self.metric_.map(self._embedded), codes)
 
