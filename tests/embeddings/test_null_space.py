@@ -78,7 +78,7 @@ def test_null_space_is_that_of_the_preprocessing(make, field):
     X, _ = recordings(field=field)
     assert np.abs(X).max() < 1e-9
     phi = make()
-    with pytest.warns(UserWarning) as record:
+    with pytest.warns(UserWarning, match="projects out") as record:
         phi.fit(X)
     (warning,) = record
     assert str(warning.message).startswith(f"'{phi.name}' projects out 3 of 8 dimensions")

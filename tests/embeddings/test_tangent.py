@@ -132,7 +132,7 @@ def test_more_components_than_available_are_reduced(X, expected):
 
 @pytest.mark.parametrize("n_components", [0, -1, 1.0, 1.5, 0.0, -0.5, np.nan, True, "all", [2]])
 def test_invalid_number_of_components_is_refused(n_components):
-    with pytest.raises(ValueError, match="n_components must be None, an integer >= 1 .*got ") as error:
+    with pytest.raises(ValueError, match=r"n_components must be None, an integer >= 1 .*got ") as error:
         Tangent(n_components=n_components).fit(spd(5, 3))
     assert repr(n_components) in str(error.value)
 
