@@ -376,3 +376,30 @@ def alignment(G, X, labels):
     H = np.eye(len(X)) - 1 / len(X)
     K, T = H @ K @ H, H @ T @ H
     return np.sum(K * T) / np.sqrt(np.sum(K * K) * np.sum(T * T))
+
+
+def tangent_vector(X, M):
+    """Return the half vector of log(M^-1/2 X M^-1/2), lower triangle row by row; the imaginary parts come last."""
+    from scipy.linalg import inv, logm, sqrtm
+
+    n = len(X)
+    whitener = inv(sqrtm(M))
+    log = logm(whitener @ X @ whitener)
+    real = [log[i, j].real * (1 if i == j else np.sqrt(2)) for i in range(n) for j in range(i + 1)]
+    imaginary = [log[i, j].imag * np.sqrt(2) for i in range(n) for j in range(i)]
+    return np.array(real + imaginary if np.iscomplexobj(X) else real)
+
+
+def log_on_range(X, M):
+    """Return log(M^-1/2 X M^-1/2) for singular matrices with the null space of M, on which the result is zero."""
+
+    def spectral(A, function):
+        values, vectors = np.linalg.eigh(A)
+        result = np.zeros_like(A)
+        for value, v in zip(values, vectors.T, strict=True):
+            if value > 1e-10 * values[-1]:
+                result = result + function(value) * np.outer(v, v.conj())
+        return result
+
+    whitener = spectral(M, lambda value: value**-0.5)
+    return spectral(whitener @ X @ whitener, np.log)

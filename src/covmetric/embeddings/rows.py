@@ -12,7 +12,9 @@ from covmetric._utils.validation import IntArray, Matrices
 class RowDescription:
     """The part of an embedding that relates the rows of Phi to the channels or features of an example.
 
-    By default, row i of Phi belongs to channel i. An embedding whose rows are not channels overrides these methods.
+    By default, row i of Phi belongs to channel i. An embedding whose rows are not channels overrides these methods. If
+    the rows of Phi are coordinates in a basis, such as principal directions, `row_names` and `row_channels` describe
+    the vectors that `to_named_rows` expands them to.
     """
 
     #: The shape of an example.
@@ -55,19 +57,37 @@ class RowDescription:
         Returns
         -------
         list of str
-            One name per row. For Hermitian matrices, one name per row of the complex Phi.
+            One name per row. For Hermitian matrices, one name per row of the complex Phi. If the rows of Phi are
+            coordinates in a basis, one name per row of the result of `to_named_rows`.
         """
         return self.channel_names(names)
 
     def row_channels(self) -> IntArray:
-        """Return the channels to which each row of Phi belongs.
+        """Return the channels to which each row of Phi belongs, in the order of `row_names`.
 
         Returns
         -------
-        array of int of shape (n_rows, k)
+        array of int of shape (n_names, k)
             The indices of the k channels of each row. The contribution of a row is divided equally among them.
         """
         return np.arange(self.shape_in_[0])[:, None]
+
+    def to_named_rows(self, columns: Matrices) -> Matrices:
+        """Return columns over the rows of Phi as columns over the rows that `row_names` describes.
+
+        The map preserves inner products.
+
+        Parameters
+        ----------
+        columns : array of shape (n_rows, k)
+            Columns, such as those of Phi(X).
+
+        Returns
+        -------
+        array of shape (n_names, k)
+            The expanded columns; `columns` itself, unless the rows of Phi are coordinates in a basis.
+        """
+        return columns
 
     def filters(self, vectors: Matrices) -> Matrices:
         """Return the weights with which the channels are combined into directions of the rows of Phi.
@@ -79,7 +99,7 @@ class RowDescription:
 
         Returns
         -------
-        array of shape (n_rows, k)
+        array of shape (n_names, k)
             The weights, as columns; `vectors` itself, unless Phi mixes the channels.
         """
         return vectors
@@ -94,7 +114,7 @@ class RowDescription:
 
         Returns
         -------
-        array of shape (n_rows, k)
+        array of shape (n_names, k)
             The patterns, as columns; `vectors` itself, unless Phi mixes the channels.
         """
         return vectors

@@ -30,13 +30,13 @@ class Patterns:
     vectors : array of shape (k, k)
         The eigenvectors, as orthonormal rows in the coordinates that W acts on. They are complex for Hermitian
         matrices.
-    filters : array of shape (k, k)
+    filters : array of shape (k, n_names)
         The weights that combine the channels into each component.
-    patterns : array of shape (k, k)
+    patterns : array of shape (k, n_names)
         The weights with which each component appears in the channels. The largest entry of each pattern is positive.
     names : list of str
-        The names of the rows of Phi, one per entry of a pattern: channels or features, or pairs of channels such as
-        "C3:C4" if Phi is a half vector.
+        The names of the entries of a pattern: channels or features, or pairs of channels such as "C3:C4" if Phi is a
+        half vector.
 
     Notes
     -----
@@ -210,7 +210,7 @@ def compute_importance(embedding: Embedding, W: FloatArray, X: Any = None) -> Fl
     """
     matrix = _hermitian_form(embedding, W)
     if X is None:
-        row_parts = np.real(np.diagonal(matrix))
+        row_parts = _row_parts(embedding, matrix, np.eye(len(matrix)))  # F = I
     else:
         embedded = _embed(embedding, X)
         embedded = embedded.reshape(-1, *embedded.shape[-2:])
@@ -219,7 +219,7 @@ def compute_importance(embedding: Embedding, W: FloatArray, X: Any = None) -> Fl
         # The mean of F F^T over all pairs is twice the scatter around the mean.
         centred = np.moveaxis(embedded - embedded.mean(axis=0), 1, 0).reshape(len(matrix), -1)
         with np.errstate(over="ignore", invalid="ignore"):
-            row_parts = _row_parts(matrix, centred)
+            row_parts = _row_parts(embedding, matrix @ centred, centred)
     channel_parts = _channel_parts(embedding, row_parts)
     total = float(channel_parts.sum())
     if not np.isfinite(total):
@@ -262,7 +262,7 @@ def explain_distance(
         by_pattern = patterns.values * (np.abs(patterns.vectors.conj() @ F) ** 2).sum(axis=1)
     if not np.isfinite(by_pattern.sum()):
         raise ValueError("squared distances overflow: rescale the examples")
-    by_channel = _channel_parts(embedding, _row_parts(_hermitian_form(embedding, W), F))
+    by_channel = _channel_parts(embedding, _row_parts(embedding, _hermitian_form(embedding, W) @ F, F))
     return Explanation(float(by_pattern.sum()), by_pattern, by_channel, patterns, embedding.channel_names(names))
 
 
@@ -277,13 +277,13 @@ def _embed(embedding: Embedding, X: Any) -> Matrices:
     return as_complex(embedded) if embedding.copies_ == 2 else embedded
 
 
-def _row_parts(W: Matrices, F: Matrices) -> FloatArray:
-    """Return the diagonal of W F F^H, which sums to <W, F F^H>."""
-    return np.asarray(np.real(((W @ F) * F.conj()).sum(axis=1)))
+def _row_parts(embedding: Embedding, WF: Matrices, F: Matrices) -> FloatArray:
+    """Return the diagonal of W F F^H over the named rows of Phi, which sums to <W, F F^H>."""
+    return np.asarray(np.real((embedding.to_named_rows(WF) * embedding.to_named_rows(F).conj()).sum(axis=1)))
 
 
 def _channel_parts(embedding: Embedding, row_parts: FloatArray) -> FloatArray:
-    """Sum the parts of the rows of Phi over the channels, dividing the part of a row equally among its channels."""
+    """Sum the parts of the named rows over the channels, dividing the part of a row equally among its channels."""
     channel_parts, row_channels = np.zeros(embedding.shape_in_[0]), embedding.row_channels()
     for channels in row_channels.T:
         np.add.at(channel_parts, channels, row_parts / row_channels.shape[1])
