@@ -38,8 +38,8 @@ class CovMetricPairs(SavedEstimator, SolvedMixin, BaseEstimator):
     Parameters
     ----------
     phi : str or Embedding, default='auto'
-        The embedding: 'id', 'log', 'relog', 'veclog', 'sqrt', 'power' or 'chol' for matrices, 'vector' for vectors, or
-        an object. 'auto' is 'relog' for matrices and 'vector' for vectors.
+        The embedding: 'id', 'log', 'relog', 'veclog', 'tangent', 'sqrt', 'power' or 'chol' for matrices, 'vector' for
+        vectors, or an object. 'auto' is 'relog' for matrices and 'vector' for vectors.
     slack : {'is', 'l2', 're'} or Slack, default='is'
         The divergence that penalises violated bounds: Itakura-Saito, squared Euclidean, or relative entropy.
     lam : float, default=1e-2

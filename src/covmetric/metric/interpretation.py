@@ -41,7 +41,9 @@ class Patterns:
     Notes
     -----
     Filters and patterns [1]_ equal `vectors` unless Phi mixes the channels. For "relog", W acts on whitened channels:
-    the filters are M^(-1/2) v and the patterns are M^(1/2) v, with the mean M of the training set.
+    the filters are M^(-1/2) v and the patterns are M^(1/2) v, with the mean M of the training set. For "tangent", v is
+    the half vector of a matrix V: the filters are the half vectors of M^(-1/2) V M^(-1/2), and the patterns those of
+    M^(1/2) V M^(1/2).
 
     References
     ----------

@@ -561,7 +561,8 @@ class LearnedMetric(Savable):
         Notes
         -----
         With "relog", W acts on whitened channels, and channel i stands for the whitened channel that is closest to it.
-        With "veclog", a row of Phi belongs to two channels, and each of them gets half of its part.
+        With "veclog" and "tangent", an entry of the half vector belongs to two channels, and each of them gets half of
+        its part.
 
         Examples
         --------
