@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import astuple, replace
 from typing import Any, Self
 
 import numpy as np
@@ -14,13 +14,20 @@ from covmetric._utils.validation import FloatArray, IntArray, as_floats
 from covmetric.estimators.cov_metric import CovMetric
 from covmetric.estimators.cov_metric_cv import CovMetricCV
 from covmetric.estimators.saving import SavedEstimator
-from covmetric.learning.examples import check_examples, check_labelled, require_classes
+from covmetric.embeddings import Tangent
+from covmetric.learning.calibration import Calibration
+from covmetric.learning.examples import DEFAULT_PHI, check_examples, check_labelled, require_classes
 from covmetric.learning.fit import FittedProblem
 from covmetric.learning.incremental import extend
 from covmetric.learning.restore import restore_fitted
 from covmetric.learning.rules import NeighborsRule, get_rule
+from covmetric.learning.scoring import Scoring
 from covmetric.metric import LearnedMetric
 from covmetric.neighbors.votes import available_neighbors, check_n_neighbors
+
+# The search for rule='auto': principal components of the tangent space, lambdas and folds, chosen on NATOPS, ERing and
+# Epilepsy.
+_COMPONENTS, _LAMBDAS, _FOLDS = 100, (1e-1, 1e-2, 1e-3), 5
 
 
 class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
@@ -32,12 +39,15 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     learner : CovMetric, CovMetricCV or None, default=None
-        The estimator that learns the metric. None means ``CovMetric(random_state=random_state, n_jobs=n_jobs)``.
-    rule : {'neighbors', 'mean', 'logistic', 'svm'}, default='neighbors'
+        The estimator that learns the metric. None means ``CovMetric(random_state=random_state, n_jobs=n_jobs)`` or, if
+        `rule` is 'auto', a `CovMetricCV` that chooses among 'relog' and the first 100 principal components of the
+        tangent space, with lambda inf, 1e-1, 1e-2 and 1e-3, by five folds.
+    rule : {'neighbors', 'mean', 'logistic', 'svm', 'auto'}, default='neighbors'
         The decision rule: the vote of the nearest training examples, the nearest class mean, logistic regression on the
-        vectors of the metric, or a support vector machine with its Gaussian kernel.
+        vectors of the metric, or a support vector machine with its Gaussian kernel. 'auto' chooses the rule and its
+        parameter together with the metric, in one cross-validation; the learner must be a `CovMetricCV` or None.
     n_neighbors : int, default=3
-        The number of neighbours. It is used if `rule` is 'neighbors'.
+        The number of neighbours. It is used by `kneighbors` and if `rule` is 'neighbors'.
     algorithm : {'auto', 'brute', 'pruned', 'faiss'} or Search, default='auto'
         The search for neighbours. All searches are exact. 'auto' chooses 'pruned' for many large examples, otherwise
         'brute'. 'faiss' requires the optional dependency of that name.
@@ -55,6 +65,8 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         The fitted learner; `learner_.result_` is the solution with its certificate.
     metric_ : LearnedMetric
         The learned metric.
+    rule_ : dict
+        The decision rule: its name 'rule', and 'n_neighbors' or 'C'.
     classes_ : array of shape (n_classes,)
         The distinct labels.
     n_features_in_ : int
@@ -106,6 +118,12 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         metric: LearnedMetric = self.learner_.metric_
         return metric
 
+    @property
+    def rule_(self) -> dict[str, Any]:
+        """The decision rule: its name 'rule', and 'n_neighbors' or 'C'."""
+        check_is_fitted(self)
+        return self._rule_settings().params
+
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Learn the metric, and store the training examples as references.
 
@@ -132,7 +150,10 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         require_classes(classes)
         if self.learner is not None and not isinstance(self.learner, CovMetric | CovMetricCV):
             raise ValueError(f"learner must be a CovMetric, a CovMetricCV or None, got {self.learner!r}")
-        if groups is not None and not isinstance(self.learner, CovMetricCV):
+        if self._chooses_rule and isinstance(self.learner, CovMetric):
+            raise ValueError(f"rule='auto' needs a CovMetricCV or None as learner, got {self.learner!r}")
+        searches = isinstance(self.learner, CovMetricCV) or (self.learner is None and self._chooses_rule)
+        if groups is not None and not searches:
             raise ValueError(
                 f"groups can only be used if the learner is a CovMetricCV, which splits by groups; got {self.learner!r}"
             )
@@ -143,14 +164,15 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
     ) -> Self:
         """Learn the metric from checked examples, and fit the rule."""
         check_n_neighbors(self.n_neighbors)
-        learner = (
-            CovMetric(random_state=self.random_state, n_jobs=self.n_jobs)
-            if self.learner is None
-            else clone(self.learner)
-        )
+        learner = self._default_learner(X) if self.learner is None else clone(self.learner)
+        if self._chooses_rule:
+            learner.set_params(rule="auto")
         self._fitted: FittedProblem
         self._embedded: FloatArray
         self._fitted, self._embedded = learner._learn(X, classes, codes, **fit_params)
+        self._calibration: Calibration | None = None
+        if self._chooses_rule:
+            self._calibration = Calibration.fit(*learner._out_of_fold(X, codes, fit_params.get("groups")))
         if hasattr(self, "feature_names_in_"):
             learner.feature_names_in_ = self.feature_names_in_
         self.learner_ = learner
@@ -229,11 +251,13 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             "_lam": fitted.lam,
             "_constraints": fitted.constraints,
             "_rule_name": self._rule.name,
+            **({} if self._calibration is None else {"_calibration": np.array(astuple(self._calibration))}),
         }
 
     def _restore(self, state: dict[str, Any]) -> None:
         parts = [state.pop(name) for name in ("_recipe", "_root", "_lam", "_constraints")]
         rule_name = state.pop("_rule_name")
+        self._calibration = _checked_calibration(state.pop("_calibration", None))
         super()._restore(state)
         learner = self.learner_
         self._fitted = restore_fitted(
@@ -277,7 +301,8 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
 
         For rule='neighbors', it is the fraction of the votes. For rule='mean', it is the softmax of the negative
         squared distances from the class means, in units of the mean squared distance within the classes. For
-        rule='logistic', it is the model's probability. For rule='svm', it is the softmax of the decision values.
+        rule='logistic', it is the model's probability. For rule='svm', it is the softmax of the decision values. For
+        rule='auto', the probability of the chosen rule is calibrated on the test parts of the folds of the search.
 
         Parameters
         ----------
@@ -291,6 +316,8 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         """
         vectors = self._vectors(X)
         check_n_neighbors(self.n_neighbors)
+        if self._calibration is not None:
+            return self._calibration.apply(self._rule.probabilities(vectors))
         self._rule.n_neighbors = self.n_neighbors  # as in scikit-learn, it may change after fit
         return self._rule.probabilities(vectors)
 
@@ -334,3 +361,13 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
     def _vectors(self, X: Any) -> FloatArray:
         check_is_fitted(self)
         return self.metric_.transform(check_examples(self, X), n_jobs=self.n_jobs)
+
+
+def _checked_calibration(values: Any) -> Calibration | None:
+    """Return the calibration in a model file; raise ValueError if it is invalid."""
+    if values is None:
+        return None
+    array = as_floats("the calibration", values)
+    if array.shape != (2,) or not (array > 0.0).all():
+        raise ValueError("the calibration must consist of two positive numbers")
+    return Calibration(*array.tolist())

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from covmetric._utils.validation import FloatArray, IntArray, check_tolerance, generator
+from covmetric._utils.validation import FloatArray, IntArray, check_positive, check_tolerance, generator
 from covmetric.estimators.cov_metric import CovMetric
 from covmetric.estimators.mixin import MetricMixin, SolvedMixin
 from covmetric.estimators.saving import SavedEstimator
 from covmetric.learning.examples import DEFAULT_PHI, check_entries, check_labelled, embedding_for, require_classes
 from covmetric.learning.fit import FittedProblem
 from covmetric.learning.prior import prior_uses_pairs
-from covmetric.learning.rules import get_rule
-from covmetric.learning.scoring import CandidatePath, PhiCandidates, Scoring
+from covmetric.learning.rules import RULES, get_rule
+from covmetric.learning.scoring import CandidatePath, PhiCandidates, Scoring, out_of_fold
 from covmetric.learning.search import best_candidate, search_candidates
 from covmetric.learning.settings import check_lam
 from covmetric.learning.splits import make_splits
@@ -25,6 +25,8 @@ from covmetric.neighbors.votes import check_n_neighbors
 from covmetric.solvers import SolveResult
 
 _DEFAULT_PHIS = ("log", DEFAULT_PHI, "sqrt", "chol")
+# The parameters of decision rules among the parameters of candidates.
+_RULE_PARAMS = ("rule", "n_neighbors", "C")
 
 
 @dataclass(frozen=True)
@@ -74,10 +76,15 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
         each matrix.
     tol : float, default=1e-6
         The tolerance on the relative duality gap of the final solve.
-    rule : {'neighbors', 'mean'}, default='neighbors'
-        The decision rule that is scored: the vote of the nearest neighbours, or the nearest class mean.
-    n_neighbors : int, default=3
-        The number of neighbours, for rule='neighbors'.
+    rule : {'neighbors', 'mean', 'logistic', 'svm', 'auto'} or list of rules, default='neighbors'
+        The decision rule that is scored: the vote of the nearest neighbours, the nearest class mean, logistic regression
+        or a support vector machine with the Gaussian kernel of the metric. If there are several rules ('auto' means
+        all), the metric and the rule are chosen together, and each metric is solved once for all rules.
+    n_neighbors : int or list of int, default=3
+        The numbers of neighbours to choose from, for rule='neighbors'.
+    C : float or list of floats, default=(1.0, 10.0, 100.0)
+        The inverse strengths of the regularisation to choose from, for rule='logistic' and rule='svm'. The unit is that
+        of `CovMetricClassifier`.
     cv : int, 'loo', splitter or list of splits, default=3
         An integer is the number of stratified folds, which is reduced if no class has as many examples or groups. 'loo'
         learns one metric per candidate from all examples, and scores it by the neighbours of each example outside its
@@ -97,7 +104,9 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
     best_estimator_ : CovMetric
         The estimator with the chosen parameters, fitted on all the examples.
     best_params_ : dict
-        The chosen parameters.
+        The chosen parameters, including those of the rule if there are several candidates for it.
+    best_rule_ : dict
+        The rule that was scored with the chosen parameters: its name 'rule', and 'n_neighbors' or 'C'.
     best_score_ : float
         The mean accuracy of the chosen candidate over the folds.
     best_index_ : int
@@ -163,8 +172,9 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
         order: str = "perm",
         reg: float = 0.0,
         tol: float = 1e-6,
-        rule: str = "neighbors",
-        n_neighbors: int = 3,
+        rule: Any = "neighbors",
+        n_neighbors: Any = 3,
+        C: Any = (1.0, 10.0, 100.0),
         cv: Any = 3,
         search_tol: float = 1e-3,
         random_state: Any = None,
@@ -186,6 +196,7 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
         self.tol = tol
         self.rule = rule
         self.n_neighbors = n_neighbors
+        self.C = C
         self.cv = cv
         self.search_tol = search_tol
         self.random_state = random_state
@@ -206,6 +217,14 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
     def scale_(self) -> float:  # type: ignore[override]
         """The unit of the bounds, a squared distance."""
         return self.best_estimator_.scale_
+
+    @property
+    def best_rule_(self) -> dict[str, Any]:
+        """The rule that was scored with the chosen parameters."""
+        if "rule" in self.best_params_:
+            return {name: self.best_params_[name] for name in _RULE_PARAMS if name in self.best_params_}
+        (scoring,) = self._scorings()
+        return scoring.params
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Choose the parameters, and learn the metric from all the examples.
@@ -240,8 +259,7 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
     ) -> tuple[FittedProblem, FloatArray]:
         """Choose the parameters and learn from checked examples; return the problem and the embedded examples."""
         self.n_features_in_ = int(array.shape[1])
-        get_rule(self.rule, len(classes))
-        check_n_neighbors(self.n_neighbors)
+        scorings = self._scorings()
         check_tolerance(self.search_tol)
         grid = self._grid(array)
         check_entries(array)  # before the splits, so that messages contain indices into X and not into a fold
@@ -252,21 +270,51 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
             array,
             codes,
             splits,
-            Scoring(self.rule, self.n_neighbors),
+            scorings,
             seed,
             self.n_jobs,
             self.verbose,
         )
-        params = [candidate for group in grid for candidate in group.params]
+        # The parameters of the rule are among the results only if there is a choice.
+        rules = [scoring.params if len(scorings) > 1 else {} for scoring in scorings]
+        params = [{**candidate, **rule} for group in grid for candidate in group.params for rule in rules]
         self.cv_results_ = _cv_results(params, scores)
         self.best_index_ = best_candidate([candidate["lam"] for candidate in params], scores)
         self.best_params_ = params[self.best_index_]
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
         self.classes_ = classes
-        self.best_estimator_ = self._learner(self.tol, random_state=seed, **self.best_params_)
+        of_metric = {name: value for name, value in self.best_params_.items() if name not in _RULE_PARAMS}
+        self.best_estimator_ = self._learner(self.tol, random_state=seed, **of_metric)
         if hasattr(self, "feature_names_in_"):
             self.best_estimator_.feature_names_in_ = self.feature_names_in_
         return self.best_estimator_._learn(array, classes, codes)
+
+    def _out_of_fold(self, array: npt.NDArray[Any], codes: IntArray, groups: Any) -> tuple[FloatArray, IntArray]:
+        """Return the probabilities that the chosen metric and rule predict in the folds of the search, and classes."""
+        seed = self.best_estimator_.random_state
+        splits = make_splits(self.cv, array, codes, groups, seed)
+        settings = replace(self.best_estimator_._settings(), tol=self.search_tol)
+        path = CandidatePath(settings, (self.best_params_["lam"],))
+        candidates = PhiCandidates(self.best_params_["phi"], self.reg, (path,))
+        return out_of_fold(candidates, array, codes, splits, Scoring(**self.best_rule_), seed)
+
+    def _scorings(self) -> list[Scoring]:
+        """Return the rules to choose from, each with its parameter; raise ValueError for invalid ones."""
+        rules = list(RULES) if isinstance(self.rule, str) and self.rule == "auto" else _as_list(self.rule)
+        if len(rules) == 0:
+            raise ValueError("rule is empty: at least one value is needed")
+        scorings = []
+        for rule in rules:
+            get_rule(rule, 1)
+            tuned = RULES[rule].tuned
+            values = [] if tuned is None else _as_list(getattr(self, tuned))
+            if tuned is not None and len(values) == 0:
+                raise ValueError(f"{tuned} is empty: at least one value is needed")
+            scorings += [Scoring(rule, **{tuned: value}) for value in values] if tuned else [Scoring(rule)]
+        for scoring in scorings:
+            check_n_neighbors(scoring.n_neighbors)
+            check_positive("C", scoring.C)
+        return scorings
 
     def _check_restored(self) -> None:
         if not isinstance(self.best_estimator_, CovMetric):
@@ -316,7 +364,8 @@ def _as_list(value: Any) -> list[Any]:
 def _cv_results(params: list[dict[str, Any]], scores: FloatArray) -> dict[str, Any]:
     """Return the scores in the format of scikit-learn's GridSearchCV."""
     results: dict[str, Any] = {"params": list(params)}
-    for name in ("phi", "pairs", "slack", "lam"):
+    names = ["phi", "pairs", "slack", "lam", *(name for name in _RULE_PARAMS if any(name in p for p in params))]
+    for name in names:
         values = np.empty(len(params), dtype=object)
         values[:] = [candidate.get(name) for candidate in params]
         results[f"param_{name}"] = values

@@ -179,7 +179,7 @@ def choose_lambda(
         get_pairs(learner.pairs), get_bounds(learner.bounds), learner.scale, learner.slack, tol=learner.search_tol
     )
     candidates = PhiCandidates(phi, REG, (CandidatePath(settings, tuple(decreasing)),))
-    scores = search_candidates([candidates], X[rows], codes, folds, Scoring("neighbors", NEIGHBORS), folds_seed)
+    scores = search_candidates([candidates], X[rows], codes, folds, [Scoring("neighbors", NEIGHBORS)], folds_seed)
     return float(decreasing[best_candidate(decreasing, scores)])
 
 

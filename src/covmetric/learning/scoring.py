@@ -18,7 +18,7 @@ from covmetric._utils.validation import FloatArray, IntArray
 from covmetric.embeddings import Embedding
 from covmetric.learning.examples import embedding_for
 from covmetric.learning.fit import FittedProblem, fit_path
-from covmetric.learning.rules import RULES, get_rule
+from covmetric.learning.rules import RULES, Rule, get_rule
 from covmetric.learning.settings import LearningSettings
 from covmetric.learning.splits import Split
 from covmetric.metric import LearnedMetric
@@ -70,18 +70,42 @@ class PhiCandidates:
 
 @dataclass(frozen=True)
 class Scoring:
-    """The classifier whose accuracy is the score.
+    """A classifier whose accuracy is a score.
 
     Attributes
     ----------
-    rule : {'neighbors', 'mean'}
+    rule : {'neighbors', 'mean', 'logistic', 'svm'}
         The decision rule.
-    n_neighbors : int
+    n_neighbors : int, default=3
         The number of neighbours.
+    C : float, default=1.0
+        The inverse strength of the regularisation.
     """
 
     rule: str
-    n_neighbors: int
+    n_neighbors: int = 3
+    C: float = 1.0
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The rule and the parameter that it depends on, by name."""
+        tuned = RULES[self.rule].tuned
+        return {"rule": self.rule, **({} if tuned is None else {tuned: getattr(self, tuned)})}
+
+    def create(self, n_classes: int) -> Rule:
+        """Return the rule, to be fitted.
+
+        Parameters
+        ----------
+        n_classes : int
+            The number of classes.
+
+        Returns
+        -------
+        Rule
+            The rule.
+        """
+        return get_rule(self.rule, n_classes, self.n_neighbors, C=self.C)
 
 
 @dataclass(frozen=True)
@@ -151,11 +175,13 @@ def score_candidates(
     X: npt.NDArray[Any],
     codes: IntArray,
     split: Split,
-    scoring: Scoring,
+    scorings: Sequence[Scoring],
     rng: np.random.Generator,
     shared: EmbeddedExamples | None = None,
 ) -> tuple[FloatArray, str]:
-    """Return the accuracies of candidates with the same Phi on one split.
+    """Return the accuracies of candidates with the same Phi on one split, for one or more rules.
+
+    Every candidate is solved once, and all the rules use its vectors.
 
     Parameters
     ----------
@@ -167,8 +193,8 @@ def score_candidates(
         Their classes, 0..n_classes-1.
     split : Split
         The training and test parts.
-    scoring : Scoring
-        The classifier.
+    scorings : sequence of Scoring
+        The rules.
     rng : Generator
         The source of random pairs and random orders.
     shared : EmbeddedExamples or None, default=None
@@ -176,12 +202,12 @@ def score_candidates(
 
     Returns
     -------
-    scores : array of shape (n_candidates,)
-        The accuracies. NaN marks candidates that were not scored because of an error or Ctrl-C.
+    scores : array of shape (n_candidates * n_rules,)
+        The accuracies, candidate by candidate. NaN marks candidates that were not scored because of an error or Ctrl-C.
     reason : str
         Why scores are missing: the message of the error, or `INTERRUPTED`. It is empty if all scores are present.
     """
-    scores = np.full(len(candidates.lambdas), np.nan)
+    scores = np.full(len(candidates.lambdas) * len(scorings), np.nan)
     try:
         with warnings.catch_warnings(), limited_threads(threads_for(X)):
             warnings.simplefilter("ignore", UserWarning)
@@ -191,13 +217,62 @@ def score_candidates(
             for path in candidates.paths:
                 for fitted in _solve_candidates(path, train, codes[split.train], embedding, rng):
                     metric = fitted.learned_metric(embedding)
-                    scores[n_scored] = _accuracy(metric, train, test, codes, split, scoring)
-                    n_scored += 1
+                    for scoring in scorings:
+                        scores[n_scored] = _accuracy(metric, train, test, codes, split, scoring)
+                        n_scored += 1
     except KeyboardInterrupt:
         return scores, INTERRUPTED
     except (ValueError, np.linalg.LinAlgError) as error:
         return scores, str(error)
     return scores, ""
+
+
+def out_of_fold(
+    candidates: PhiCandidates,
+    X: npt.NDArray[Any],
+    codes: IntArray,
+    splits: Sequence[Split],
+    scoring: Scoring,
+    seed: int,
+) -> tuple[FloatArray, IntArray]:
+    """Return the probabilities that the last candidate predicts for the test parts, and the classes there.
+
+    Parameters
+    ----------
+    candidates : PhiCandidates
+        One path that ends with the candidate.
+    X : array of shape (l, n, n) or (l, d)
+        The examples.
+    codes : array of int of shape (l,)
+        Their classes, 0..n_classes-1.
+    splits : sequence of Split
+        The splits.
+    scoring : Scoring
+        The rule.
+    seed : int
+        The seed of the search.
+
+    Returns
+    -------
+    probabilities : array of shape (l_test, n_classes)
+        The probabilities, split by split.
+    classes : array of int of shape (l_test,)
+        The classes of the same examples.
+    """
+    n_classes = int(codes.max()) + 1
+    probabilities, classes = [], []
+    for fold, split in enumerate(splits):
+        rng = np.random.default_rng([seed, fold])
+        with warnings.catch_warnings(), limited_threads(threads_for(X)):
+            warnings.simplefilter("ignore", UserWarning)
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            embedding, train, test = _embed_parts(candidates, X, split, None)
+            fitted = _solve_candidates(candidates.paths[-1], train, codes[split.train], embedding, rng)[-1]
+            metric = fitted.learned_metric(embedding)
+            rule = scoring.create(n_classes).fit(metric.map(train), codes[split.train])
+            probabilities.append(rule.probabilities(metric.map(test)))
+            classes.append(codes[split.test])
+    return np.concatenate(probabilities), np.concatenate(classes)
 
 
 def _embed_parts(
@@ -239,7 +314,7 @@ def _accuracy(
         # with few digits need this proof, because distances between matrices do not tie.
         predicted = _vote(cross_distances(metric.map(test), references), train_codes, k, n_classes)
     else:
-        predicted = get_rule(rule, n_classes, k).fit(references, train_codes).predict(metric.map(test))
+        predicted = scoring.create(n_classes).fit(references, train_codes).predict(metric.map(test))
     return float((predicted == codes[split.test]).mean())
 
 

@@ -29,12 +29,12 @@ def search_candidates(
     X: npt.NDArray[np.generic],
     codes: IntArray,
     splits: Sequence[Split],
-    scoring: Scoring,
+    scorings: Sequence[Scoring],
     seed: int,
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> FloatArray:
-    """Return the accuracy of each candidate on each split.
+    """Return the accuracy of each candidate with each rule on each split.
 
     Parameters
     ----------
@@ -46,8 +46,8 @@ def search_candidates(
         Their classes, 0..n_classes-1.
     splits : sequence of Split
         The splits.
-    scoring : Scoring
-        The classifier.
+    scorings : sequence of Scoring
+        The rules.
     seed : int
         The seed of random pairs and random orders. All candidates of a split use the same random numbers.
     n_jobs : int or None, default=None
@@ -57,8 +57,8 @@ def search_candidates(
 
     Returns
     -------
-    array of shape (n_candidates, n_splits)
-        The accuracies, in the order of the grid. NaN marks scores that are missing because of an error or interruption.
+    array of shape (n_candidates * n_rules, n_splits)
+        The accuracies, in the order of the grid, with all rules of a candidate together. NaN marks scores that are missing because of an error or interruption.
 
     Raises
     ------
@@ -70,15 +70,16 @@ def search_candidates(
     UserWarning
         If some candidates fail, or the search is cut short by Ctrl-C or a worker process that dies.
     """
-    ends = np.cumsum([len(candidates.lambdas) for candidates in grid])
-    rows = [slice(end - len(candidates.lambdas), end) for end, candidates in zip(ends, grid, strict=True)]
+    sizes = [len(candidates.lambdas) * len(scorings) for candidates in grid]
+    ends = np.cumsum(sizes)
+    rows = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]
     scores = np.full((ends[-1], len(splits)), np.nan)
     # The search runs fold by fold. If it is cut short, all candidates have been scored on the same folds.
     tasks = [(fold, g) for fold in range(len(splits)) for g in range(len(grid))]
     shared = _shared_embeddings(grid, X)
     work = (
         delayed(score_candidates)(
-            grid[g], X, codes, splits[fold], scoring, np.random.default_rng([seed, fold]), shared[g]
+            grid[g], X, codes, splits[fold], scorings, np.random.default_rng([seed, fold]), shared[g]
         )
         for fold, g in tasks
     )
@@ -105,7 +106,8 @@ def search_candidates(
             scores[:, n_complete:] = np.nan
         _warn_cut_short(interruption, scores)
     if failures:
-        _report_failures(failures, [lam for candidates in grid for lam in candidates.lambdas], scores)
+        lambdas = [lam for candidates in grid for lam in candidates.lambdas for _ in scorings]
+        _report_failures(failures, lambdas, scores)
     return scores
 
 

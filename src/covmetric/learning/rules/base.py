@@ -31,6 +31,8 @@ class Rule(ABC):
     name: ClassVar[str]
     #: Whether the rule is the vote of the nearest neighbours, which leave-one-out and quicker scores rely on.
     is_vote_of_neighbors: ClassVar[bool] = False
+    #: The parameter that the rule depends on, if any.
+    tuned: ClassVar[str | None] = None
 
     def __init__(
         self,

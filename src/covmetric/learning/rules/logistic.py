@@ -34,6 +34,7 @@ class LogisticRule(Rule):
     """
 
     name = "logistic"
+    tuned = "C"
 
     @classmethod
     def short_name(cls, n_neighbors: int) -> str:

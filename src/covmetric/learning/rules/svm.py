@@ -33,6 +33,7 @@ class SvmRule(Rule):
     """
 
     name = "svm"
+    tuned = "C"
 
     @classmethod
     def short_name(cls, n_neighbors: int) -> str:
