@@ -43,7 +43,7 @@ def candidates(phi="log", reg=0.0, settings=SETTINGS, lambdas=(1e-1, 1e-2)):
 
 def score(grid, split=SPLIT, rule="neighbors", k=3, seed=0, **arguments):
     rng = np.random.default_rng(seed)
-    return score_candidates(grid, arguments.pop("X", X), CODES, split, Scoring(rule, k), rng, **arguments)
+    return score_candidates(grid, arguments.pop("X", X), CODES, split, [Scoring(rule, k)], rng, **arguments)
 
 
 def separate_scores(lambdas, rule="neighbors", k=3, **parameters):

@@ -19,7 +19,7 @@ from tests.data import classes_of_matrices
 X, CODES = classes_of_matrices(36, n=3)
 PARTS = np.arange(36) % 3
 SPLITS = [Split(np.flatnonzero(fold != PARTS), np.flatnonzero(fold == PARTS)) for fold in range(3)]
-SCORING = Scoring("neighbors", 3)
+SCORING = [Scoring("neighbors", 3)]
 
 
 def candidates(phi, lambdas=(1e-1, 1e-3)):

@@ -11,10 +11,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from covmetric._utils.validation import FloatArray, IntArray, as_floats
+from covmetric.embeddings import Tangent
 from covmetric.estimators.cov_metric import CovMetric
 from covmetric.estimators.cov_metric_cv import CovMetricCV
 from covmetric.estimators.saving import SavedEstimator
-from covmetric.embeddings import Tangent
 from covmetric.learning.calibration import Calibration
 from covmetric.learning.examples import DEFAULT_PHI, check_examples, check_labelled, require_classes
 from covmetric.learning.fit import FittedProblem
@@ -122,7 +122,7 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
     def rule_(self) -> dict[str, Any]:
         """The decision rule: its name 'rule', and 'n_neighbors' or 'C'."""
         check_is_fitted(self)
-        return self._rule_settings().params
+        return self._rule_settings(self._rule.name).params
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Learn the metric, and store the training examples as references.
@@ -180,17 +180,28 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         self._fit_rule(codes)
         return self
 
+    @property
+    def _chooses_rule(self) -> bool:
+        return isinstance(self.rule, str) and self.rule == "auto"
+
+    def _default_learner(self, X: npt.NDArray[Any]) -> CovMetric | CovMetricCV:
+        """Return the learner for learner=None."""
+        if not self._chooses_rule:
+            return CovMetric(random_state=self.random_state, n_jobs=self.n_jobs)
+        phi = "auto" if X.ndim == 2 else [DEFAULT_PHI, Tangent("logeuclid", n_components=_COMPONENTS)]
+        return CovMetricCV(phi, lambdas=_LAMBDAS, cv=_FOLDS, random_state=self.random_state, n_jobs=self.n_jobs)
+
+    def _rule_settings(self, name: str | None = None) -> Scoring:
+        """Return the rule and its parameter; a model file may name a rule that differs from the parameter."""
+        if self._calibration is not None:  # the search chose the rule
+            return Scoring(**self.learner_.best_rule_)
+        return Scoring(self.rule if name is None else name, self.n_neighbors, self.C)
+
     def _fit_rule(self, codes: IntArray, name: str | None = None) -> None:
-        """Fit the decision rule on the references; a model file may name a rule that differs from the parameter."""
+        """Fit the decision rule on the references."""
         self._codes = codes
-        rule = get_rule(
-            self.rule if name is None else name,
-            len(self.classes_),
-            self.n_neighbors,
-            self.n_jobs,
-            self.algorithm,
-            self.C,
-        )
+        chosen = self._rule_settings(name)
+        rule = get_rule(chosen.rule, len(self.classes_), chosen.n_neighbors, self.n_jobs, self.algorithm, chosen.C)
         self._rule = rule.fit(self.metric_.map(self._embedded), codes)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:

@@ -77,9 +77,9 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
     tol : float, default=1e-6
         The tolerance on the relative duality gap of the final solve.
     rule : {'neighbors', 'mean', 'logistic', 'svm', 'auto'} or list of rules, default='neighbors'
-        The decision rule that is scored: the vote of the nearest neighbours, the nearest class mean, logistic regression
-        or a support vector machine with the Gaussian kernel of the metric. If there are several rules ('auto' means
-        all), the metric and the rule are chosen together, and each metric is solved once for all rules.
+        The decision rule that is scored: the vote of the nearest neighbours, the nearest class mean, logistic
+        regression, or a support vector machine with the Gaussian kernel of the metric. If there are several rules
+        ('auto' means all), the metric and the rule are chosen together, and each metric is solved once for all rules.
     n_neighbors : int or list of int, default=3
         The numbers of neighbours to choose from, for rule='neighbors'.
     C : float or list of floats, default=(1.0, 10.0, 100.0)

@@ -58,7 +58,8 @@ def search_candidates(
     Returns
     -------
     array of shape (n_candidates * n_rules, n_splits)
-        The accuracies, in the order of the grid, with all rules of a candidate together. NaN marks scores that are missing because of an error or interruption.
+        The accuracies, in the order of the grid, with all rules of a candidate together. NaN marks scores
+        that are missing because of an error or interruption.
 
     Raises
     ------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Self
 
 import numpy as np
@@ -42,7 +43,7 @@ class SvmRule(Rule):
     def fit(self, vectors: FloatArray, codes: IntArray) -> Self:
         check_positive("C", self.C)
         self._present = np.unique(codes)
-        self._units = Units.of_vectors(vectors)
+        self._units = replace(Units.of_vectors(vectors), basis=None)  # queries may be outside of the span
         if len(self._present) > 1:
             self._model = SVC(C=self.C, gamma=1.0).fit(self._units.apply(vectors), codes)
         return self

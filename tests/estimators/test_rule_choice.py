@@ -1,0 +1,136 @@
+"""The choice of the decision rule together with the metric."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from covmetric import CovMetric, CovMetricClassifier, CovMetricCV, load_model, save_model
+from covmetric.learning.calibration import Calibration
+from covmetric.learning.rules import RULES, get_rule
+from covmetric.learning.splits import make_splits
+from tests.data import classes_of_matrices, quoted
+
+X, Y = classes_of_matrices(count=42)
+NEW = classes_of_matrices(count=30, seed=1)[0]
+SEARCH = CovMetricCV(["log", "relog"], lambdas=[1e-1, 1e-2], cv=3, random_state=0)
+
+
+def search(**params):
+    return CovMetricCV(["log", "relog"], lambdas=[1e-1, 1e-2], cv=3, random_state=0, **params).fit(X, Y)
+
+
+def test_scores_of_several_rules_are_those_of_separate_searches():
+    together = search(rule="auto", n_neighbors=[1, 5], C=[0.5, 7.0])
+    apart = [
+        search(rule="neighbors", n_neighbors=1), search(rule="neighbors", n_neighbors=5), search(rule="mean"),
+        search(rule="logistic", C=0.5), search(rule="logistic", C=7.0), search(rule="svm", C=0.5),
+        search(rule="svm", C=7.0),
+    ]  # fmt: skip
+    for fold in range(3):
+        scores = together.cv_results_[f"split{fold}_test_score"].reshape(-1, len(apart))
+        np.testing.assert_array_equal(scores.T, [one.cv_results_[f"split{fold}_test_score"] for one in apart])
+    assert together.best_score_ == max(one.best_score_ for one in apart)
+    assert together.best_params_ == {**together.cv_results_["params"][together.best_index_]}
+    assert together.best_rule_.items() <= together.best_params_.items()
+    rules = together.cv_results_["param_rule"].tolist()
+    assert rules[:7] == ["neighbors", "neighbors", "mean", "logistic", "logistic", "svm", "svm"]
+
+
+def test_a_single_rule_is_not_among_the_parameters_of_candidates():
+    one = search(rule="svm", C=3.0)
+    assert one.best_rule_ == {"rule": "svm", "C": 3.0}
+    assert set(one.best_params_) <= {"phi", "pairs", "slack", "lam"}
+    assert "param_rule" not in one.cv_results_
+
+
+@pytest.fixture(scope="module")
+def chosen():
+    return CovMetricClassifier(SEARCH, rule="auto").fit(X, Y)
+
+
+def test_the_classifier_uses_the_rule_that_the_search_chose(chosen):
+    learner = search(rule="auto")
+    assert chosen.rule_ == learner.best_rule_ == chosen.learner_.best_rule_
+    np.testing.assert_array_equal(chosen.learner_.W_, learner.W_)
+    params = {"n_neighbors": 3, "C": 1.0} | {k: v for k, v in chosen.rule_.items() if k != "rule"}
+    rule = get_rule(chosen.rule_["rule"], 2, params["n_neighbors"], C=params["C"])
+    rule.fit(learner.transform(X), Y)
+    np.testing.assert_array_equal(chosen.predict(NEW), rule.predict(learner.transform(NEW)))
+
+
+def test_probabilities_are_calibrated_on_the_folds_of_the_search(chosen):
+    learner = chosen.learner_
+    of_metric = {name: learner.best_params_[name] for name in ("phi", "pairs", "slack", "lam")}
+    seed = learner.best_estimator_.random_state
+    probabilities, classes = [], []
+    for fold, split in enumerate(make_splits(3, X, Y, None, seed)):
+        metric = CovMetric(**of_metric, tol=1e-3, random_state=np.random.default_rng([seed, fold]))
+        metric.fit(X[split.train], Y[split.train])
+        params = {"n_neighbors": 3, "C": 1.0} | {k: v for k, v in chosen.rule_.items() if k != "rule"}
+        rule = get_rule(chosen.rule_["rule"], 2, params["n_neighbors"], C=params["C"])
+        rule.fit(metric.transform(X[split.train]), Y[split.train])
+        probabilities.append(rule.probabilities(metric.transform(X[split.test])))
+        classes.append(Y[split.test])
+    expected = Calibration.fit(np.concatenate(probabilities), np.concatenate(classes))
+    got = chosen._calibration
+    assert (got.smoothing, got.sharpness) == pytest.approx((expected.smoothing, expected.sharpness), rel=0.05)
+    uncalibrated = chosen._rule.probabilities(chosen.metric_.transform(NEW))
+    np.testing.assert_allclose(chosen.predict_proba(NEW), got.apply(uncalibrated), rtol=1e-12)
+    np.testing.assert_array_equal(chosen.predict(NEW), chosen.classes_[chosen.predict_proba(NEW).argmax(axis=1)])
+
+
+def test_a_chosen_rule_survives_a_file(chosen, tmp_path):
+    save_model(chosen, tmp_path / "model")
+    loaded = load_model(tmp_path / "model")
+    np.testing.assert_array_equal(loaded.predict_proba(NEW), chosen.predict_proba(NEW))
+    assert loaded.rule_ == chosen.rule_
+    save_model(loaded, tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
+
+
+def test_the_default_search_takes_matrices_groups_and_vectors():
+    groups = np.arange(42) // 2
+    for examples in (X, X[:, 0]):
+        classifier = CovMetricClassifier(rule="auto", random_state=0).fit(examples, Y, groups=groups)
+        assert isinstance(classifier.learner_, CovMetricCV)
+        assert classifier.score(examples, Y) > 0.6
+        again = CovMetricClassifier(rule="auto", random_state=0).fit(examples, Y, groups=groups)
+        np.testing.assert_array_equal(classifier.predict_proba(examples), again.predict_proba(examples))
+    names = {getattr(phi, "name", phi) for phi in CovMetricClassifier(rule="auto")._default_learner(X).phi}
+    assert names == {"relog", "tangent"}
+
+
+def test_more_examples_keep_the_rule(chosen):
+    classifier = CovMetricClassifier(SEARCH, rule="auto").fit(X[:30], Y[:30])
+    rule = classifier.rule_
+    classifier.partial_fit(X[30:], Y[30:])
+    assert classifier.rule_ == rule
+    assert len(classifier._codes) == 42
+    np.testing.assert_allclose(classifier.predict_proba(NEW).sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_fixed_rule_is_named(rule):
+    classifier = CovMetricClassifier(rule=rule, n_neighbors=5, C=2.0, random_state=0).fit(X, Y)
+    expected = {"neighbors": {"n_neighbors": 5}, "mean": {}, "logistic": {"C": 2.0}, "svm": {"C": 2.0}}[rule]
+    assert classifier.rule_ == {"rule": rule, **expected}
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        (CovMetricClassifier(CovMetric(), rule="auto"), "rule='auto' needs a CovMetricCV or None as learner, got "),
+        (CovMetricCV(rule=[]), "rule is empty: at least one value is needed"),
+        (CovMetricCV(rule=["mean", "tree"]), f"rule must be one of {quoted(RULES)}, got 'tree'"),
+        (CovMetricCV(rule="svm", C=[]), "C is empty: at least one value is needed"),
+        (CovMetricCV(rule="svm", C=[1.0, -1.0]), "C must be a positive number, got -1.0"),
+        (CovMetricCV(n_neighbors=[3, 0]), "n_neighbors must be "),
+        (CovMetricCV(n_neighbors=[]), "n_neighbors is empty: at least one value is needed"),
+    ],
+)
+def test_invalid_choices_are_refused(estimator, message):
+    with warnings.catch_warnings(), pytest.raises(ValueError, match=message):
+        estimator.fit(X, Y)
