@@ -143,6 +143,14 @@ def test_prior_is_a_candidate_of_the_search_for_each_selection_of_pairs(data):
     assert [params["lam"] for params in once.cv_results_["params"]] == [np.inf, 1e-2, 1e-2]
 
 
+def test_search_with_random_pairs_in_the_prior_is_reproducible():
+    X, y = classes_of_matrices(90)
+    search = CovMetricCV("log", pairs=[RandomPairs(2), RandomPairs(3)], lambdas=[], prior="gmml", random_state=0)
+    one, two = (search.fit(X, y).cv_results_ for _ in range(2))
+    for fold in range(3):
+        np.testing.assert_array_equal(one[f"split{fold}_test_score"], two[f"split{fold}_test_score"])
+
+
 def test_search_passes_the_settings_of_the_prior_on(data):
     search = CovMetricCV("log", lambdas=[], prior="gmml", prior_t=0.2, shrinkage=0.4, random_state=0).fit(*data)
     best = search.best_estimator_

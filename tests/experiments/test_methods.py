@@ -7,11 +7,19 @@ import pytest
 
 from covmetric import CovMetric
 from covmetric.experiments.compare import compare
-from covmetric.experiments.methods import CS, PHIS, available_methods
+from covmetric.experiments.methods import CS, PHIS, Training, available_methods
 from covmetric.learning.rules import RULES, MeanRule
-from covmetric.peers import FIXED_DISTANCES, PEERS
+from covmetric.peers import FIXED_DISTANCES, PEER_CLASSIFIERS, PEERS
 
-TUNED = {"mdm": 2, "fgmdm": 2, "tangent-logreg": 40, "tangent-svm": 40, "riemann-knn": 10, "covmetric-logreg": 40}
+TUNED = {
+    "mdm": 2,
+    "fgmdm": 2,
+    "tangent-logreg": 40,
+    "tangent-svm": 40,
+    "riemann-knn": 10,
+    "covmetric-logreg": 40,
+    "tangent-lda": 2,
+}
 
 
 def test_names_are_those_of_the_registries():
@@ -25,6 +33,7 @@ def test_names_are_those_of_the_registries():
         "tangent-logreg",
         "tangent-svm",
         "riemann-knn",
+        *PEER_CLASSIFIERS,
         *(f"peer:{name}" for name in PEERS),
         *(f"covmetric-{rule}" for rule in short),
         *(f"covmetriccv-{rule}" for rule in short),
@@ -43,6 +52,22 @@ def test_all_methods_but_peers_classify_well(data):
     assert candidates == {**TUNED, **{f"covmetriccv-{rule.short_name(3)}": 20 for rule in RULES.values()}}
     knn = next(row for row in table.rows if row.method == "riemann-knn")
     assert sum(knn.chosen.values()) == 2 and all("n_neighbors=" in words for words in knn.chosen)
+
+
+def test_gmml_is_tuned_and_the_other_peers_are_not(data):
+    table = compare(data.X, data.y, methods=["peer:gmml", "peer:vemulapalli"], folds=2)
+    assert [row.candidates for row in table.rows] == [10, 0]
+    assert all("t=" in words and "metric=" in words for words in table.rows[0].chosen)
+
+
+def test_peers_are_tuned_on_the_inner_folds():
+    inner = [(np.arange(4), np.arange(4, 8))]
+    training = Training(1e-6, 3, lambda: inner, "folder")
+    for name in ("peer:gmml", *PEER_CLASSIFIERS):
+        search = available_methods()[name].make(training)
+        assert search.cv is inner
+    gmml = available_methods()["peer:gmml"].make(training).estimator
+    assert (gmml["metric"].reg, gmml["metric"].random_state, gmml["neighbors"].n_neighbors) == (1e-6, 3, 3)
 
 
 def test_registered_rule_takes_part(data, monkeypatch):

@@ -147,12 +147,23 @@ def test_full_shrinkage_leaves_a_multiple_of_the_identity():
     np.testing.assert_allclose(matrix(gmml_spectrum(data)), S**-0.7 * D**0.3 * np.eye(4), rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("scale", [1e-60, 1.0, 1e60])
+@pytest.mark.parametrize("scale", [1e-85, 1.0, 1e85])
 def test_automatic_shrinkage_does_not_depend_on_the_units(scale):
     data = labelled_data()
     expected = matrix(within_spectrum(data))
     found = matrix(within_spectrum(dataclasses.replace(data, embedded=scale * data.embedded)))
     np.testing.assert_allclose(found * scale**2, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("prior", [within_spectrum, gmml_spectrum])
+def test_large_offset_costs_no_accuracy(prior):
+    """The entries are multiples of 2^-10, so that adding the offset is exact."""
+    data = labelled_data(count=9, n=30)
+    embedded = np.round(data.embedded * 2.0**10) / 2.0**10
+    found, expected = (
+        matrix(prior(dataclasses.replace(data, embedded=embedded + offset))) for offset in (2.0**30, 0.0)
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
 
 
 def test_without_classes_within_is_the_inverse_scatter_of_similar_pairs():

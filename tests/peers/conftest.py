@@ -4,7 +4,7 @@ import pytest
 from sklearn.base import clone
 
 from covmetric.datasets import make_spd_classes
-from tests.peers.estimators import CLASSIFIERS, LEARNERS, label
+from tests.peers.estimators import CLASSIFIERS, DISTANCE_CLASSIFIERS, LEARNERS, label
 
 
 @pytest.fixture(scope="package")
@@ -21,7 +21,7 @@ def peer(request):
     return clone(request.param)
 
 
-@pytest.fixture(params=CLASSIFIERS, ids=label)
+@pytest.fixture(params=DISTANCE_CLASSIFIERS, ids=label)
 def classifier(request):
     """The classifier with each fixed distance of the registry, unfitted."""
     return clone(request.param)
@@ -29,5 +29,5 @@ def classifier(request):
 
 @pytest.fixture(params=[*LEARNERS, *CLASSIFIERS], ids=label)
 def estimator(request):
-    """Each metric learner, and the classifier with each fixed distance, unfitted."""
+    """Each metric learner, the classifier with each fixed distance, and each other classifier, unfitted."""
     return clone(request.param)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 
-from covmetric.peers import FIXED_DISTANCES, PEERS, FixedDistanceClassifier, VectorITML
+from covmetric.peers import FIXED_DISTANCES, PEER_CLASSIFIERS, PEERS, FixedDistanceClassifier, VectorITML
 
 #: Settings that keep the tests fast, for the peers that have them.
 QUICK = {"random_state": 0, "budget": 20}
@@ -17,7 +17,8 @@ def make_peer(cls, **settings):
 
 
 LEARNERS = [*(make_peer(cls) for cls in PEERS.values()), VectorITML("raw", scale="median", **QUICK)]
-CLASSIFIERS = [FixedDistanceClassifier(name) for name in FIXED_DISTANCES]
+DISTANCE_CLASSIFIERS = [FixedDistanceClassifier(name) for name in FIXED_DISTANCES]
+CLASSIFIERS = [*DISTANCE_CLASSIFIERS, *(cls() for cls in PEER_CLASSIFIERS.values())]
 
 
 def label(estimator):

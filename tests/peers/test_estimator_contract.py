@@ -14,6 +14,7 @@ from sklearn.utils import estimator_checks, get_tags
 from sklearn.utils.estimator_checks import check_estimator
 
 from covmetric.datasets import make_spd_classes
+from covmetric.peers import PEER_CLASSIFIERS, PEERS, FixedDistanceClassifier
 from tests.peers.estimators import CLASSIFIERS, LEARNERS, label, output
 
 #: Estimators that accept singular matrices.
@@ -87,8 +88,10 @@ def test_units_do_not_matter(estimator, data):
     """The matrices of data in volts are 1e-12 times the matrices of data in microvolts."""
     X, y = data
     microvolts, volts = clone(estimator).fit(X, y), clone(estimator).fit(1e-12 * X, y)
-    if hasattr(microvolts, "predict"):
+    if isinstance(microvolts, FixedDistanceClassifier):  # its probabilities count votes
         np.testing.assert_array_equal(volts.predict_proba(1e-12 * X), microvolts.predict_proba(X))
+    elif hasattr(microvolts, "predict"):
+        np.testing.assert_allclose(volts.predict_proba(1e-12 * X), microvolts.predict_proba(X), rtol=1e-9, atol=1e-12)
     else:
         np.testing.assert_allclose(volts.pairwise(1e-12 * X), microvolts.pairwise(X), rtol=1e-3, atol=1e-6)
 
@@ -160,6 +163,28 @@ def test_check_estimator_passes(estimator):
 @pytest.mark.parametrize("kind", dict.fromkeys(map(type, [*LEARNERS, *CLASSIFIERS])), ids=lambda kind: kind.__name__)
 def test_scikit_learn_checks_without_data_pass(kind, check):
     check(kind.__name__, kind())
+
+
+@pytest.mark.parametrize("name", [*PEERS, *PEER_CLASSIFIERS])
+def test_grid_holds_values_of_parameters(name, data):
+    """Every value of the grid can be fitted, and the default is among the values."""
+    cls = {**PEERS, **PEER_CLASSIFIERS}[name]
+    defaults = cls().get_params()
+    for parameter, values in cls.grid.items():
+        assert defaults[parameter] in values
+        for value in values:
+            assert np.isfinite(output(cls(**{parameter: value}).fit(*data), data[0])).all()
+
+
+@pytest.mark.parametrize("name", PEER_CLASSIFIERS)
+def test_peer_classifier_returns_probabilities_of_its_classes(name, data):
+    X, y = data
+    fitted = PEER_CLASSIFIERS[name]().fit(X, y)
+    probabilities = fitted.predict_proba(X)
+    assert probabilities.shape == (42, 3)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+    assert (probabilities >= 0.0).all()
+    np.testing.assert_array_equal(fitted.predict(X), fitted.classes_[probabilities.argmax(axis=1)])
 
 
 def test_labels_of_test_cases_are_unique():

@@ -15,14 +15,14 @@ from pyriemann.tangentspace import TangentSpace
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC
 
 from covmetric._utils.validation import IntArray
 from covmetric.estimators import CovMetric, CovMetricClassifier, CovMetricCV
 from covmetric.experiments.fold_results import FIXED, LEARNED, PEER, PYRIEMANN
 from covmetric.learning.rules import RULES
-from covmetric.peers import FIXED_DISTANCES, PEERS, FixedDistanceClassifier, PeerMetric
+from covmetric.peers import FIXED_DISTANCES, PEER_CLASSIFIERS, PEERS, FixedDistanceClassifier, PeerMetric
 
 PHIS = ("id", "log", "relog", "sqrt", "chol")
 N_NEIGHBORS = 3
@@ -109,6 +109,7 @@ def available_methods() -> dict[str, Method]:
             if distance.phi not in PHIS  # otherwise it equals the method with W = I and this Phi
         },
         **{name: Method(PYRIEMANN, make, False, slow=name == "riemann-knn") for name, make in tuned.items()},
+        **{name: Method(PYRIEMANN, _peer_classifier(cls)) for name, cls in PEER_CLASSIFIERS.items()},
         **{f"peer:{name}": _peer(peer) for name, peer in PEERS.items()},
         **{f"covmetric-{short}": Method(LEARNED, _learned(rule)) for short, rule in rules.items()},
         **{f"covmetriccv-{short}": Method(LEARNED, _searched(rule)) for short, rule in rules.items()},
@@ -155,9 +156,15 @@ def _peer(peer: type[PeerMetric]) -> Method:
     def make(training: Training) -> Any:
         values = {"reg": training.reg, "random_state": training.seed}
         settings = {name: value for name, value in values.items() if name in parameters}
-        return make_pipeline(peer(**settings), KNeighborsClassifier(N_NEIGHBORS))
+        steps = [("metric", peer(**settings)), ("neighbors", KNeighborsClassifier(N_NEIGHBORS))]
+        grid = {f"metric__{name}": values for name, values in peer.grid.items()}
+        return GridSearchCV(Pipeline(steps), grid, cv=training.inner_folds()) if grid else Pipeline(steps)
 
     return Method(PEER, make, adds_reg="reg" in parameters, slow=True)
+
+
+def _peer_classifier(classifier: type[Any]) -> Callable[[Training], Any]:
+    return lambda training: GridSearchCV(classifier(reg=training.reg), classifier.grid, cv=training.inner_folds())
 
 
 def _learned(rule: str) -> Callable[[Training], Any]:

@@ -99,15 +99,17 @@ def gmml_spectrum(data: PriorData) -> Spectrum:
     return Spectrum(eigenvalues, _times_basis(basis, vectors), rest)
 
 
-def check_prior_settings(t: Any, shrinkage: Any) -> None:
-    """Raise ValueError if `prior_t` or `shrinkage` is invalid.
+def check_prior_settings(t: Any, shrinkage: Any, name: str = "prior_t") -> None:
+    """Raise ValueError if the position on the geodesic or the shrinkage is invalid.
 
     Parameters
     ----------
     t : object
-        The parameter `prior_t`.
+        The position on the geodesic.
     shrinkage : object
         The parameter `shrinkage`.
+    name : str, default='prior_t'
+        The name of the parameter for the position, for the message.
 
     Examples
     --------
@@ -117,7 +119,7 @@ def check_prior_settings(t: Any, shrinkage: Any) -> None:
     ValueError: shrinkage must be 'auto' or a number from 0 to 1, got 2.0
     """
     if not (is_number(t) and 0.0 <= t <= 1.0):
-        raise ValueError(f"prior_t must be a number from 0 to 1, got {t!r}")
+        raise ValueError(f"{name} must be a number from 0 to 1, got {t!r}")
     is_name = isinstance(shrinkage, str) and shrinkage == "auto"
     if not (is_name or (is_number(shrinkage) and 0.0 <= shrinkage <= 1.0)):
         raise ValueError(f"shrinkage must be 'auto' or a number from 0 to 1, got {shrinkage!r}")
@@ -206,11 +208,10 @@ def _shrunk_spectrum(
     eigenvalues, vectors = np.linalg.eigh(scatter)
     rest = amount * float(np.trace(scatter)) / n
     shrunk = (1.0 - amount) * eigenvalues + rest
-    r = len(eigenvalues)
-    smallest = shrunk[0] if r == n else min(shrunk[0], rest)
-    # n eps times the largest eigenvalue is the rounding error of the eigenvalues.
+    # n eps times the largest eigenvalue is the rounding error of the eigenvalues. The orthogonal complement needs no
+    # check: centred examples depend on each other, so their basis also has a direction in which the scatter is zero.
     relative = n * np.finfo(np.float64).eps
-    if not smallest > relative * shrunk[-1]:
+    if not shrunk[0] > relative * shrunk[-1]:
         rank = int(np.count_nonzero(eigenvalues > relative * eigenvalues[-1]))
         kind = "similar" if name == "S" else "dissimilar"
         raise ValueError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -80,6 +80,8 @@ class PeerMetric(MetricMixin):
     True
     """
 
+    #: The settings that `compare` tunes, with their values. Without any, `compare` uses the default settings.
+    grid: ClassVar[dict[str, list[Any]]] = {}
     classes_: npt.NDArray[Any]
 
     def __sklearn_tags__(self) -> Any:
