@@ -24,11 +24,9 @@ def overconfident(count=400, factor=3.0, seed=0):
 @pytest.mark.parametrize("factor", [3.0, 0.4])
 def test_probabilities_to_a_power_are_restored(factor):
     true, wrong, codes = overconfident(4000, factor)
-    calibration = Calibration.fit(wrong, codes)
-    assert calibration.sharpness == pytest.approx(1.0 / factor, rel=0.15)
-    restored = calibration.apply(wrong)
-    assert log_loss(restored, codes) <= log_loss(true, codes)
-    assert np.abs(restored - true).mean() < 0.03
+    restored = Calibration.fit(wrong, codes).apply(wrong)
+    assert log_loss(restored, codes) <= log_loss(true, codes) + 1e-3 < log_loss(wrong, codes)
+    assert np.abs(restored - true).mean() < 0.03 < np.abs(wrong - true).mean()
 
 
 def test_the_order_of_the_classes_is_kept():
