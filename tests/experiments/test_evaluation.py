@@ -93,8 +93,8 @@ def test_groups_and_tolerance_reach_the_search(problem, monkeypatch):
     X, y, split = problem
     seen = {}
 
-    def remember(grid, X, codes, folds, scoring, seed):
-        seen.update(grid=grid, folds=folds, scoring=scoring, X=X)
+    def remember(grid, X, codes, folds, scorings, seed):
+        seen.update(grid=grid, folds=folds, scorings=scorings, X=X)
         return np.zeros((3, len(folds)))
 
     monkeypatch.setattr(evaluation, "search_candidates", remember)
@@ -103,7 +103,7 @@ def test_groups_and_tolerance_reach_the_search(problem, monkeypatch):
     learner = Learner(LEARNER.pairs, LEARNER.bounds, scale=None, slack="l2", search_tol=1e-3)
     choose_lambda(X, y, Split(split.train, split.test, groups), "log", learner, LAMBDAS, seed=0)
     kept = groups[tuning_subset(split, 0)]
-    assert len(seen["X"]) == 40 and len(seen["folds"]) == 3 and seen["scoring"].n_neighbors == 3
+    assert len(seen["X"]) == 40 and len(seen["folds"]) == 3 and [s.n_neighbors for s in seen["scorings"]] == [3]
     assert all(len(set(kept[fold.test])) == 1 for fold in seen["folds"])
     (candidates,) = seen["grid"]
     (path,) = candidates.paths
