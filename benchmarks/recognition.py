@@ -1,7 +1,7 @@
-"""The accuracy on real data of W = I, of the paper's settings, of our defaults and of CovMetricCV.
+"""The accuracy on real data of fixed metrics, of pyRiemann's classifiers, of GMML and of our estimators.
 
-Needs the data folder that COVMETRIC_DATA names. The defaults were chosen on NATOPS, ERing and Epilepsy; the other data
-sets were evaluated once, afterwards.
+Needs the data folder that COVMETRIC_DATA names. The defaults were chosen on NATOPS, ERing and Epilepsy only. All rivals
+are tuned on the same five folds of the training part, by groups if there are any. Differences are paired by split.
 
     python -m benchmarks.recognition [NAME ...] [--splits N] [--jobs N] [--json FILE]
 """
@@ -11,23 +11,32 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import tempfile
 import time
 import warnings
-from collections import Counter
 from collections.abc import Callable
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import GroupShuffleSplit, StratifiedShuffleSplit
+from sklearn.metrics import log_loss
+from sklearn.model_selection import StratifiedShuffleSplit
+from sklearn.utils import Bunch
 from tqdm import tqdm
 
 from benchmarks import problems
-from covmetric import PAPER_SETTINGS, CovMetric, CovMetricClassifier, CovMetricCV
-from covmetric.experiments.estimates import mean_and_standard_error
+from covmetric import CovMetric, CovMetricClassifier, CovMetricCV
+from covmetric.experiments import protocols
+from covmetric.experiments.estimates import mean_and_standard_error, paired_difference
+from covmetric.experiments.methods import Training, available_methods
+from covmetric.learning.splits import make_splits
 
 REG = 1e-6
-RULES = ("neighbors", "mean")
+#: The methods of `covmetric compare` that are the rivals, in the order of the table.
+RIVALS = ("mdm", "fgmdm", "tangent-logreg", "tangent-svm", "tangent-lda", "peer:gmml")
+#: pyRiemann's methods, the best of which "auto" is compared with.
+PYRIEMANN = ("mdm", "fgmdm", "tangent-logreg", "tangent-svm")
+OURS = ("best fixed 3-NN", "CovMetric() 3-NN", "CovMetricCV() 3-NN", "rule='auto'")
+FOLDS = 5
 
 
 def stratified(X, y, train: float, seed: int):
@@ -66,9 +75,10 @@ def eth80_by_image(seed: int):
 
 
 def eth80_by_object(seed: int):
+    """Return a split with five of the ten objects of each class for training."""
     X, y, objects = problems.eth80_images(slice(None))
-    train, test = next(GroupShuffleSplit(1, train_size=0.5, random_state=seed).split(X, y, objects))
-    return X, y, objects, train, test
+    split = protocols.eth80_by_object(Bunch(X=X, y=y, groups=objects), seed)
+    return X, y, objects, split.train, split.test
 
 
 DATA: dict[str, tuple[Callable, int]] = {
@@ -83,59 +93,75 @@ DATA: dict[str, tuple[Callable, int]] = {
 }
 
 
-def methods(seed: int) -> dict[str, object]:
-    """Return the learners; the paper does not give lambda, so that CovMetricCV chooses it on the training part."""
-    paper = {key: value for key, value in PAPER_SETTINGS.items() if key != "solver"}
-    return {
-        "W = I, log": CovMetric("log", lam=np.inf, reg=REG),
-        "best W = I": CovMetricCV(lambdas=[], reg=REG, random_state=seed),
-        "paper, log": CovMetricCV("log", **paper, reg=REG, random_state=seed),
-        "CovMetric()": CovMetric(reg=REG, random_state=seed),
-        "CovMetricCV()": CovMetricCV(reg=REG, random_state=seed),
+def ours(name: str, seed: int):
+    """Return one of our classifiers."""
+    learners = {
+        "best fixed 3-NN": CovMetricCV(lambdas=[], reg=REG, random_state=seed, cv=FOLDS),
+        "CovMetric() 3-NN": CovMetric(reg=REG, random_state=seed),
+        "CovMetricCV() 3-NN": CovMetricCV(reg=REG, random_state=seed),
     }
+    if name in learners:
+        return CovMetricClassifier(learners[name])
+    return CovMetricClassifier(rule="auto", random_state=seed)
 
 
 def one_split(name: str, seed: int) -> list[dict[str, object]]:
-    """Return the accuracies of all methods with both rules on one split."""
+    """Return the accuracy, the log loss and the seconds of all methods on one split."""
     X, y, groups, train, test = DATA[name][0](seed)
+    codes = np.unique(y, return_inverse=True)[1]
+    given = None if groups is None else groups[train]
+    folds = [(fold.train, fold.test) for fold in make_splits(FOLDS, X[train], codes[train], given, seed)]
+    regularised = X + REG * np.trace(X, axis1=1, axis2=2)[:, None, None] / X.shape[1] * np.eye(X.shape[1])
     rows = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        for method, learner in methods(seed).items():
-            for rule in RULES:
-                searched = isinstance(learner, CovMetricCV)
-                if searched:
-                    learner.set_params(rule=rule)
-                given = {"groups": groups[train]} if searched and groups is not None else {}
-                started = time.perf_counter()
-                fitted = CovMetricClassifier(learner, rule=rule).fit(X[train], y[train], **given)
-                seconds = time.perf_counter() - started
-                best = fitted.learner_.best_params_ if searched else {}
-                choice = f"{best['phi']} {best['lam']:g}" if best else ""
-                accuracy = fitted.score(X[test], y[test])
-                rows.append(
-                    {"data": name, "seed": seed, "method": method, "rule": rule, "accuracy": accuracy,
-                     "seconds": seconds, "choice": choice}
-                )  # fmt: skip
+    for method in (*OURS, *RIVALS):
+        with warnings.catch_warnings(), tempfile.TemporaryDirectory() as folder:
+            warnings.simplefilter("ignore")
+            searched = method in OURS and method != "CovMetric() 3-NN"
+            # Singular matrices stop a search for 'auto', which has no reg, and pyRiemann's methods.
+            data = X if method in OURS[:3] else regularised
+            if method in OURS:
+                classifier = ours(method, seed)
+            else:
+                classifier = available_methods()[method].make(Training(0.0, seed, lambda: folds, folder))
+            started = time.perf_counter()
+            classifier.fit(data[train], codes[train], **({"groups": given} if searched and groups is not None else {}))
+            seconds = time.perf_counter() - started
+            row = {"data": name, "seed": seed, "method": method, "seconds": seconds}
+            row["accuracy"] = float(np.mean(classifier.predict(data[test]) == codes[test]))
+            if method in ("rule='auto'", "tangent-logreg"):
+                probabilities = classifier.predict_proba(data[test])
+                row["log loss"] = float(log_loss(codes[test], probabilities, labels=classifier.classes_))
+            if searched:
+                best = classifier.learner_.best_params_
+                phi = getattr(best["phi"], "name", best["phi"])
+                row["choice"] = " ".join([f"{phi} {best['lam']:g}", *map(str, classifier.rule_.values())])
+        rows.append(row)
     return rows
+
+
+def values(rows: list[dict], name: str, method: str, key: str = "accuracy") -> dict[int, float]:
+    """Return the values of a method on a data set, by split."""
+    unit = 100.0 if key == "accuracy" else 1.0
+    return {r["seed"]: unit * r[key] for r in rows if (r["data"], r["method"]) == (name, method) and key in r}
 
 
 def print_table(rows: list[dict], names: list[str]) -> None:
     for name in names:
-        splits = 1 + max(row["seed"] for row in rows if row["data"] == name)
-        print(f"\n{name}, {splits} splits: accuracy in percent, mean and standard error")
-        print(f"{'':>15} {'3-NN':>12} {'class means':>13} {'fit, s':>8}  chosen for 3-NN (times): Phi lambda")
-        for method in methods(0):
-            cells, chosen, seconds = [], Counter(), 0.0
-            for rule in RULES:
-                selected = [r for r in rows if (r["data"], r["method"], r["rule"]) == (name, method, rule)]
-                cells.append(mean_and_standard_error([100.0 * r["accuracy"] for r in selected]).text())
-                if rule == "neighbors":
-                    chosen.update(r["choice"] for r in selected if r["choice"])
-                    seconds = float(np.mean([r["seconds"] for r in selected]))
-            words = ", ".join(f"{choice} ({count})" for choice, count in chosen.most_common(4))
-            print(f"{method:>15} {cells[0]:>12} {cells[1]:>13} {seconds:>8.2f}  {words}")
+        auto = values(rows, name, "rule='auto'")
+        print(f"\n{name}, {len(auto)} splits: accuracy in percent, and rule='auto' minus the method, paired by split")
+        print(f"{'':>20} {'accuracy':>12} {'auto minus it':>14} {'log loss':>14} {'fit, s':>8}")
+        for method in (*OURS, *RIVALS):
+            mine, losses = values(rows, name, method), values(rows, name, method, "log loss")
+            seconds = float(np.mean(list(values(rows, name, method, "seconds").values())))
+            difference = "" if method == "rule='auto'" else paired_difference(auto, mine).text(sign=True)
+            loss = mean_and_standard_error(list(losses.values())).text(3) if losses else ""
+            accuracy = mean_and_standard_error(list(mine.values())).text()
+            print(f"{method:>20} {accuracy:>12} {difference:>14} {loss:>14} {seconds:>8.2f}")
+        best = max(PYRIEMANN, key=lambda method: np.mean(list(values(rows, name, method).values())))
+        difference = paired_difference(auto, values(rows, name, best)).text(sign=True)
+        print(f"  rule='auto' minus the best of pyRiemann in the mean ({best}): {difference}")
+        choices = [r["choice"] for r in rows if r["data"] == name and r["method"] == "rule='auto'"]
+        print(f"  chosen: {', '.join(choices)}")
 
 
 def main(arguments: list[str]) -> None:

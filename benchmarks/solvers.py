@@ -264,8 +264,8 @@ def warm() -> None:
 
 
 def thin() -> None:
-    print("\nVectorised logarithms (m = 1), neighbour pairs, slack 'is', to 1e-6: iterations and seconds, best of 3 rounds")
-    print(f"(of 1 if it takes longer than {_LONG:g} s).")
+    print("\nVectorised logarithms (m = 1), neighbour pairs, slack 'is', to 1e-6: iterations and seconds (best of 3;")
+    print(f"a single round if it takes longer than {_LONG:g} s).")
     if not available():
         print("skipped: the series are not in the folder that COVMETRIC_DATA names")
         return

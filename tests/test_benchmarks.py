@@ -69,15 +69,22 @@ def test_problems_are_simulated_without_data(tmp_path, monkeypatch):
 
 @pytest.mark.shared
 @pytest.mark.parametrize("name", ["ERing", "SSVEP"])
-def test_recognition_has_all_methods_and_rules(name, data_folder, monkeypatch, capsys):
+def test_recognition_has_all_methods(name, data_folder, monkeypatch, capsys):
     monkeypatch.setattr(problems, "_DATA", data_folder)
     rows = recognition.one_split(name, 0)
-    assert {(row["method"], row["rule"]) for row in rows} == {
-        (method, rule) for method in recognition.methods(0) for rule in recognition.RULES
-    }
+    assert [row["method"] for row in rows] == [*recognition.OURS, *recognition.RIVALS]
     assert all(0.0 < row["accuracy"] <= 1.0 for row in rows)
     recognition.print_table(rows + [{**row, "seed": 1} for row in rows], [name])
-    assert "CovMetricCV()" in capsys.readouterr().out
+    assert "rule='auto' minus the best of pyRiemann" in capsys.readouterr().out
+
+
+@pytest.mark.shared
+def test_recognition_splits_eth80_with_five_objects_a_class(data_folder, monkeypatch):
+    monkeypatch.setattr(problems, "_DATA", data_folder)
+    _, y, objects, train, test = recognition.eth80_by_object(0)
+    for part in (train, test):
+        assert {len(np.unique(objects[part][y[part] == c])) for c in np.unique(y)} == {5}
+    assert not set(objects[train]) & set(objects[test])
 
 
 def test_recognition_names_the_missing_data(monkeypatch, tmp_path):
