@@ -103,7 +103,7 @@ def test_the_default_search_takes_matrices_groups_and_vectors():
     assert names == {"relog", "tangent"}
 
 
-def test_more_examples_keep_the_rule(chosen):
+def test_more_examples_keep_the_rule():
     classifier = CovMetricClassifier(SEARCH, rule="auto").fit(X[:30], Y[:30])
     rule = classifier.rule_
     classifier.partial_fit(X[30:], Y[30:])
@@ -123,6 +123,7 @@ def test_a_fixed_rule_is_named(rule):
     ("estimator", "message"),
     [
         (CovMetricClassifier(CovMetric(), rule="auto"), "rule='auto' needs a CovMetricCV or None as learner, got "),
+        (CovMetricCV(rule="auto", cv="loo"), "cv='loo' needs rule='neighbors', got rule='mean'; use a number of folds"),
         (CovMetricCV(rule=[]), "rule is empty: at least one value is needed"),
         (CovMetricCV(rule=["mean", "tree"]), f"rule must be one of {quoted(RULES)}, got 'tree'"),
         (CovMetricCV(rule="svm", C=[]), "C is empty: at least one value is needed"),
@@ -134,3 +135,21 @@ def test_a_fixed_rule_is_named(rule):
 def test_invalid_choices_are_refused(estimator, message):
     with pytest.raises(ValueError, match=message):
         estimator.fit(X, Y)
+
+
+def test_the_first_batch_needs_a_search_for_the_rule():
+    with pytest.raises(ValueError, match="rule='auto' needs a CovMetricCV or None as learner, got "):
+        CovMetricClassifier(CovMetric(), rule="auto").partial_fit(X, Y)
+
+
+def test_ctrl_c_during_the_calibration_keeps_the_model(chosen, monkeypatch):
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(CovMetricCV, "_out_of_fold", interrupted)
+    with pytest.warns(UserWarning, match=r"the calibration was cut short \(Ctrl-C\)"):
+        classifier = CovMetricClassifier(SEARCH, rule="auto").fit(X, Y)
+    assert classifier.rule_ == chosen.rule_
+    uncalibrated = classifier._rule.probabilities(classifier.metric_.transform(NEW))
+    np.testing.assert_allclose(classifier.predict_proba(NEW), uncalibrated, atol=1e-5)
+    assert (classifier.predict_proba(NEW) > 0.0).all()

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from covmetric._utils.validation import FloatArray, IntArray, as_floats
+from covmetric._utils.warning import warn
 from covmetric.embeddings import Tangent
 from covmetric.estimators.cov_metric import CovMetric
 from covmetric.estimators.cov_metric_cv import CovMetricCV
@@ -150,8 +151,6 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         require_classes(classes)
         if self.learner is not None and not isinstance(self.learner, CovMetric | CovMetricCV):
             raise ValueError(f"learner must be a CovMetric, a CovMetricCV or None, got {self.learner!r}")
-        if self._chooses_rule and isinstance(self.learner, CovMetric):
-            raise ValueError(f"rule='auto' needs a CovMetricCV or None as learner, got {self.learner!r}")
         searches = isinstance(self.learner, CovMetricCV) or (self.learner is None and self._chooses_rule)
         if groups is not None and not searches:
             raise ValueError(
@@ -164,15 +163,16 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
     ) -> Self:
         """Learn the metric from checked examples, and fit the rule."""
         check_n_neighbors(self.n_neighbors)
+        if self._chooses_rule and isinstance(self.learner, CovMetric):
+            raise ValueError(f"rule='auto' needs a CovMetricCV or None as learner, got {self.learner!r}")
         learner = self._default_learner(X) if self.learner is None else clone(self.learner)
         if self._chooses_rule:
             learner.set_params(rule="auto")
         self._fitted: FittedProblem
         self._embedded: FloatArray
+        self._calibration: Calibration | None
         self._fitted, self._embedded = learner._learn(X, classes, codes, **fit_params)
-        self._calibration: Calibration | None = None
-        if self._chooses_rule:
-            self._calibration = Calibration.fit(*learner._out_of_fold(X, codes, fit_params.get("groups")))
+        self._calibration = _calibrate(learner, X, codes, fit_params.get("groups")) if self._chooses_rule else None
         if hasattr(self, "feature_names_in_"):
             learner.feature_names_in_ = self.feature_names_in_
         self.learner_ = learner
@@ -372,6 +372,15 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
     def _vectors(self, X: Any) -> FloatArray:
         check_is_fitted(self)
         return self.metric_.transform(check_examples(self, X), n_jobs=self.n_jobs)
+
+
+def _calibrate(learner: CovMetricCV, X: npt.NDArray[Any], codes: IntArray, groups: Any) -> Calibration:
+    """Return the calibration on the folds of the search; after Ctrl-C, warn and return one that changes nothing."""
+    try:
+        return Calibration.fit(*learner._out_of_fold(X, codes, groups))
+    except KeyboardInterrupt:
+        warn("the calibration was cut short (Ctrl-C); the probabilities are not calibrated")
+        return Calibration.neutral()
 
 
 def _checked_calibration(values: Any) -> Calibration | None:

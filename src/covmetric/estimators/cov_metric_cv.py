@@ -16,7 +16,7 @@ from covmetric.learning.examples import DEFAULT_PHI, check_entries, check_labell
 from covmetric.learning.fit import FittedProblem
 from covmetric.learning.prior import prior_uses_pairs
 from covmetric.learning.rules import RULES, get_rule
-from covmetric.learning.scoring import CandidatePath, PhiCandidates, Scoring, out_of_fold
+from covmetric.learning.scoring import CandidatePath, PhiCandidates, Scoring, out_of_fold, require_vote
 from covmetric.learning.search import best_candidate, search_candidates
 from covmetric.learning.settings import check_lam
 from covmetric.learning.splits import make_splits
@@ -314,6 +314,8 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
         for scoring in scorings:
             check_n_neighbors(scoring.n_neighbors)
             check_positive("C", scoring.C)
+            if isinstance(self.cv, str) and self.cv == "loo":
+                require_vote(scoring.rule)
         return scorings
 
     def _check_restored(self) -> None:

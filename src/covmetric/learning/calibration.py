@@ -31,6 +31,17 @@ class Calibration:
     sharpness: float
 
     @classmethod
+    def neutral(cls) -> Self:
+        """Return a calibration that hardly changes probabilities.
+
+        Returns
+        -------
+        Calibration
+            The smallest smoothing, so that no probability is 0, and a sharpness of 1.
+        """
+        return cls(float(np.exp(_RANGES[0][0])), 1.0)
+
+    @classmethod
     def fit(cls, probabilities: FloatArray, codes: IntArray) -> Self:
         """Return the calibration with the smallest log loss.
 

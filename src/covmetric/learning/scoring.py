@@ -305,8 +305,7 @@ def _accuracy(
     by_vote = RULES[rule].is_vote_of_neighbors
     references, train_codes = metric.map(train), codes[split.train]
     if split.leave_one_out:
-        if not by_vote:
-            raise ValueError(f"cv='loo' needs rule='neighbors', got rule={rule!r}; use a number of folds as cv")
+        require_vote(rule)
         assert split.groups is not None
         predicted = leave_one_out(references, codes, split.groups, k, n_classes)
     elif by_vote and train.shape[2] > 1 and _fit_into_memory(references, len(test)):
@@ -316,6 +315,18 @@ def _accuracy(
     else:
         predicted = scoring.create(n_classes).fit(references, train_codes).predict(metric.map(test))
     return float((predicted == codes[split.test]).mean())
+
+
+def require_vote(rule: str) -> None:
+    """Raise ValueError if a rule is not the vote of neighbours, which leave-one-out needs.
+
+    Parameters
+    ----------
+    rule : str
+        The name of the rule.
+    """
+    if not RULES[rule].is_vote_of_neighbors:
+        raise ValueError(f"cv='loo' needs rule='neighbors', got rule={rule!r}; use a number of folds as cv")
 
 
 def _fit_into_memory(references: FloatArray, n_queries: int) -> bool:
