@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin
 
 from covmetric._utils.validation import FloatArray, IntArray, generator
 from covmetric.constraints import Constraints, constrain, get_bounds, get_pairs
@@ -54,6 +55,55 @@ def check_matrices(estimator: Any, X: Any, y: Any) -> tuple[FloatArray, npt.NDAr
         )
     require_classes(classes)
     return array, classes, codes
+
+
+class MatrixClassifier(ClassifierMixin, BaseEstimator):
+    """Base class of classifiers that take matrices only. A subclass implements `predict_proba` and sets `classes_`.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The distinct classes.
+    """
+
+    classes_: npt.NDArray[Any]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = True
+        tags.input_tags.two_d_array = False
+        return tags
+
+    @abstractmethod
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the estimated probability of each class.
+
+        Parameters
+        ----------
+        X : array of shape (l, n, n)
+            The matrices.
+
+        Returns
+        -------
+        array of shape (l, n_classes)
+            The probabilities; each row sums to 1.
+        """
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Predict the class of each matrix.
+
+        Parameters
+        ----------
+        X : array of shape (l, n, n)
+            The matrices.
+
+        Returns
+        -------
+        array of shape (l,)
+            The most probable classes. If several classes tie, the first one is returned.
+        """
+        winners = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[winners])
 
 
 class PeerMetric(MetricMixin):

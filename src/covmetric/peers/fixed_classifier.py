@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-import numpy as np
-import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from covmetric._utils.registry import resolve
 from covmetric._utils.validation import FloatArray, IntArray
 from covmetric.learning.examples import check_examples
 from covmetric.neighbors.votes import available_neighbors, check_n_neighbors, count_votes
-from covmetric.peers.base import check_matrices
+from covmetric.peers.base import MatrixClassifier, check_matrices
 from covmetric.peers.distances import FIXED_DISTANCES, FixedDistance
 
 
-class FixedDistanceClassifier(ClassifierMixin, BaseEstimator):
+class FixedDistanceClassifier(MatrixClassifier):
     """Nearest-neighbour classifier with a fixed distance between matrices.
 
     The distances equal pyRiemann's. The search finds the exact nearest neighbours, without computing all distances.
@@ -76,12 +73,6 @@ class FixedDistanceClassifier(ClassifierMixin, BaseEstimator):
         self.reg = reg
         self.n_jobs = n_jobs
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        tags.input_tags.two_d_array = False
-        return tags
-
     def fit(self, X: Any, y: Any) -> Self:
         """Store the training matrices.
 
@@ -109,21 +100,6 @@ class FixedDistanceClassifier(ClassifierMixin, BaseEstimator):
         self._distance = distance.fit(array)
         self.classes_, self._codes = classes, codes
         return self
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Predict the class of each matrix.
-
-        Parameters
-        ----------
-        X : array of shape (l, n, n)
-            The matrices.
-
-        Returns
-        -------
-        array of shape (l,)
-            The predicted classes.
-        """
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the fraction of the neighbours that belong to each class.

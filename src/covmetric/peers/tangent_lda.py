@@ -5,18 +5,16 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.utils.validation import check_is_fitted
 
 from covmetric._utils.validation import FloatArray
 from covmetric.learning.examples import check_examples
-from covmetric.peers.base import check_matrices
+from covmetric.peers.base import MatrixClassifier, check_matrices
 from covmetric.peers.tangent_vectors import TANGENT_METRICS, TangentVectors
 
 
-class TangentLDA(ClassifierMixin, BaseEstimator):
+class TangentLDA(MatrixClassifier):
     """Linear discriminant analysis with shrinkage on the vectors of pyRiemann's tangent space.
 
     The vectors are those of pyRiemann's `TangentSpace` [1]_; the classifier is scikit-learn's
@@ -66,12 +64,6 @@ class TangentLDA(ClassifierMixin, BaseEstimator):
         self.reg = reg
         self.n_jobs = n_jobs
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.three_d_array = True
-        tags.input_tags.two_d_array = False
-        return tags
-
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the tangent space and the discriminant analysis.
 
@@ -98,21 +90,6 @@ class TangentLDA(ClassifierMixin, BaseEstimator):
         self._lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage=self.shrinkage).fit(vectors, codes)
         self.classes_ = classes
         return self
-
-    def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Predict the class of each matrix.
-
-        Parameters
-        ----------
-        X : array of shape (l, n, n)
-            The matrices.
-
-        Returns
-        -------
-        array of shape (l,)
-            The predicted classes.
-        """
-        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the posterior probability of each class.

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Self
-
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from covmetric._utils.validation import FloatArray, IntArray, check_positive
-from covmetric.learning.rules.base import Rule
-from covmetric.learning.rules.units import Units
+from covmetric._utils.validation import FloatArray, IntArray
+from covmetric.learning.rules.optimised import OptimisedRule
 
 # L-BFGS needs some hundred iterations if classes are separable and C is large.
 _MAX_ITER = 10_000
 
 
-class LogisticRule(Rule):
-    """Multinomial logistic regression, in units of the spread of the training vectors.
+class LogisticRule(OptimisedRule):
+    """Multinomial logistic regression on vectors in units of their spread.
 
     Parameters
     ----------
@@ -29,27 +26,18 @@ class LogisticRule(Rule):
     algorithm : {'auto', 'brute', 'pruned', 'faiss'} or Search, default='auto'
         Not used.
     C : float, default=1.0
-        The inverse strength of the regularisation, as in scikit-learn, for vectors whose
-        mean squared distance from their mean is 1.
+        The inverse strength of the regularisation, as in `OptimisedRule`.
     """
 
     name = "logistic"
-    tuned = "C"
 
-    @classmethod
-    def short_name(cls, n_neighbors: int) -> str:
-        return cls.name
+    def _fit_model(self, vectors: FloatArray, codes: IntArray) -> LogisticRegression:
+        # The optimal coefficients lie in the span of the training vectors, which is smaller if there are few of them.
+        self._basis = np.linalg.qr(vectors.T)[0] if vectors.shape[1] > len(vectors) else None
+        return LogisticRegression(C=self.C, max_iter=_MAX_ITER).fit(self._coordinates(vectors), codes)
 
-    def fit(self, vectors: FloatArray, codes: IntArray) -> Self:
-        check_positive("C", self.C)
-        self._present = np.unique(codes)
-        self._units = Units.of_vectors(vectors)
-        if len(self._present) > 1:
-            self._model = LogisticRegression(C=self.C, max_iter=_MAX_ITER).fit(self._units.apply(vectors), codes)
-        return self
+    def _model_probabilities(self, vectors: FloatArray) -> FloatArray:
+        return np.asarray(self._model.predict_proba(self._coordinates(vectors)))
 
-    def probabilities(self, vectors: FloatArray) -> FloatArray:
-        result = np.zeros((len(vectors), self.n_classes))
-        one_class = len(self._present) == 1
-        result[:, self._present] = 1.0 if one_class else self._model.predict_proba(self._units.apply(vectors))
-        return result
+    def _coordinates(self, vectors: FloatArray) -> FloatArray:
+        return vectors if self._basis is None else np.asarray(vectors @ self._basis)

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Self
-
 import numpy as np
 from scipy.special import softmax
 from sklearn.svm import SVC
 
-from covmetric._utils.validation import FloatArray, IntArray, check_positive
-from covmetric.learning.rules.base import Rule
-from covmetric.learning.rules.units import Units
+from covmetric._utils.validation import FloatArray, IntArray
+from covmetric.learning.rules.optimised import OptimisedRule
 
 
-class SvmRule(Rule):
-    """A support vector machine with the kernel exp(-D), D the squared distance in units of its mean from the centre.
+class SvmRule(OptimisedRule):
+    """A support vector machine with the kernel exp(-D), where D is the squared distance.
 
-    The probabilities are the softmax of the decision values of the classes. They are not calibrated.
+    The unit of D is the mean squared distance of the training vectors from their mean. The probabilities are the
+    softmax of the decision values of the classes. They are not calibrated.
 
     Parameters
     ----------
@@ -30,30 +27,16 @@ class SvmRule(Rule):
     algorithm : {'auto', 'brute', 'pruned', 'faiss'} or Search, default='auto'
         Not used.
     C : float, default=1.0
-        The inverse strength of the regularisation.
+        The inverse strength of the regularisation, as in `OptimisedRule`.
     """
 
     name = "svm"
-    tuned = "C"
 
-    @classmethod
-    def short_name(cls, n_neighbors: int) -> str:
-        return cls.name
+    def _fit_model(self, vectors: FloatArray, codes: IntArray) -> SVC:
+        return SVC(C=self.C, gamma=1.0).fit(vectors, codes)
 
-    def fit(self, vectors: FloatArray, codes: IntArray) -> Self:
-        check_positive("C", self.C)
-        self._present = np.unique(codes)
-        self._units = replace(Units.of_vectors(vectors), basis=None)  # queries may be outside of the span
-        if len(self._present) > 1:
-            self._model = SVC(C=self.C, gamma=1.0).fit(self._units.apply(vectors), codes)
-        return self
-
-    def probabilities(self, vectors: FloatArray) -> FloatArray:
-        result = np.zeros((len(vectors), self.n_classes))
-        result[:, self._present] = 1.0 if len(self._present) == 1 else softmax(self._decisions(vectors), axis=1)
-        return result
-
-    def _decisions(self, vectors: FloatArray) -> FloatArray:
-        """Return the decision value of each class that is present."""
-        values = np.asarray(self._model.decision_function(self._units.apply(vectors)))
-        return np.stack([-values, values], axis=1) if values.ndim == 1 else values
+    def _model_probabilities(self, vectors: FloatArray) -> FloatArray:
+        values = np.asarray(self._model.decision_function(vectors))
+        if values.ndim == 1:  # two classes
+            values = np.stack([-values, values], axis=1)
+        return np.asarray(softmax(values, axis=1))

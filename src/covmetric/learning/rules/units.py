@@ -15,8 +15,7 @@ class Units:
     """The centre of the training vectors, and their root mean square distance from it.
 
     In these units C does not depend on the scale of the data, and the geometry of the metric is kept: all directions
-    are divided by the same number. If vectors have more entries than there are training vectors, they are rotated into
-    the span of the training vectors, which changes no linear classifier and no distance within the span.
+    are divided by the same number.
 
     Attributes
     ----------
@@ -24,13 +23,10 @@ class Units:
         The mean of the training vectors.
     length : float
         The root mean square distance of the training vectors from their mean, or 1 if they are all equal.
-    basis : array of shape (q, r) or None
-        An orthonormal basis of the span of the centred training vectors, or None if it would not be smaller.
     """
 
     centre: FloatArray
     length: float
-    basis: FloatArray | None = None
 
     @classmethod
     def of_vectors(cls, vectors: FloatArray) -> Self:
@@ -56,10 +52,7 @@ class Units:
             mean_square = float(((vectors - centre) ** 2).sum(axis=1).mean())
         if not np.isfinite(mean_square):
             raise ValueError("squared distances of the examples from their mean overflow: rescale X")
-        basis = None
-        if vectors.shape[1] > len(vectors):
-            basis = np.linalg.qr((vectors - centre).T)[0]
-        return cls(centre, float(np.sqrt(mean_square)) or 1.0, basis)
+        return cls(centre, float(np.sqrt(mean_square)) or 1.0)
 
     def apply(self, vectors: FloatArray) -> FloatArray:
         """Return vectors in these units.
@@ -72,7 +65,6 @@ class Units:
         Returns
         -------
         array of shape (l, q)
-            The centred vectors, divided by the length, or their coordinates in the basis, shape (l, r).
+            The centred vectors, divided by the length.
         """
-        centred = (vectors - self.centre) / self.length
-        return centred if self.basis is None else np.asarray(centred @ self.basis)
+        return (vectors - self.centre) / self.length
