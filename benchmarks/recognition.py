@@ -124,7 +124,7 @@ def one_split(name: str, seed: int) -> list[dict[str, object]]:
             else:
                 classifier = available_methods()[method].make(Training(0.0, seed, lambda: folds, folder))
             started = time.perf_counter()
-            classifier.fit(data[train], codes[train], **({"groups": given} if searched and groups is not None else {}))
+            classifier.fit(data[train], codes[train], **({"groups": given} if method in OURS else {}))
             seconds = time.perf_counter() - started
             row = {"data": name, "seed": seed, "method": method, "seconds": seconds}
             row["accuracy"] = float(np.mean(classifier.predict(data[test]) == codes[test]))

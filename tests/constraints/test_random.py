@@ -86,4 +86,4 @@ def test_invalid_balance_is_refused(balance):
 
 
 def test_repr_shows_the_settings():
-    assert repr(RandomPairs()) == "RandomPairs(budget=None, balance=0.5)"
+    assert repr(RandomPairs()) == "RandomPairs(budget=None, groups='across', balance=0.5)"

@@ -23,18 +23,17 @@ def search(**params):
 def test_scores_of_several_rules_are_those_of_separate_searches():
     together = search(rule="auto", n_neighbors=[1, 5], C=[0.5, 7.0])
     apart = [
-        search(rule="neighbors", n_neighbors=1), search(rule="neighbors", n_neighbors=5), search(rule="mean"),
-        search(rule="logistic", C=0.5), search(rule="logistic", C=7.0), search(rule="svm", C=0.5),
-        search(rule="svm", C=7.0),
+        search(rule="svm", C=0.5), search(rule="svm", C=7.0), search(rule="logistic", C=0.5),
+        search(rule="logistic", C=7.0), search(rule="mean"), search(rule="neighbors", n_neighbors=1),
+        search(rule="neighbors", n_neighbors=5),
     ]  # fmt: skip
     for fold in range(3):
         scores = together.cv_results_[f"split{fold}_test_score"].reshape(-1, len(apart))
         np.testing.assert_array_equal(scores.T, [one.cv_results_[f"split{fold}_test_score"] for one in apart])
-    assert together.best_score_ == max(one.best_score_ for one in apart)
     assert together.best_params_ == {**together.cv_results_["params"][together.best_index_]}
     assert together.best_rule_.items() <= together.best_params_.items()
     rules = together.cv_results_["param_rule"].tolist()
-    assert rules[:7] == ["neighbors", "neighbors", "mean", "logistic", "logistic", "svm", "svm"]
+    assert rules[:7] == ["svm", "svm", "logistic", "logistic", "mean", "neighbors", "neighbors"]
 
 
 def test_a_single_rule_is_not_among_the_parameters_of_candidates():
@@ -99,8 +98,7 @@ def test_the_default_search_takes_matrices_groups_and_vectors():
         assert classifier.score(examples, Y) > 0.6
         again = CovMetricClassifier(rule="auto", random_state=0).fit(examples, Y, groups=groups)
         np.testing.assert_array_equal(classifier.predict_proba(examples), again.predict_proba(examples))
-    names = {getattr(phi, "name", phi) for phi in CovMetricClassifier(rule="auto")._default_learner(X).phi}
-    assert names == {"relog", "tangent"}
+    assert CovMetricClassifier(rule="auto")._default_learner(X).phi == ["relog", "tangent-pca"]
 
 
 def test_more_examples_keep_the_rule():
@@ -123,7 +121,7 @@ def test_a_fixed_rule_is_named(rule):
     ("estimator", "message"),
     [
         (CovMetricClassifier(CovMetric(), rule="auto"), "rule='auto' needs a CovMetricCV or None as learner, got "),
-        (CovMetricCV(rule="auto", cv="loo"), "cv='loo' needs rule='neighbors', got rule='mean'; use a number of folds"),
+        (CovMetricCV(rule="auto", cv="loo"), "cv='loo' needs rule='neighbors', got rule='svm'; use a number of folds"),
         (CovMetricCV(rule=[]), "rule is empty: at least one value is needed"),
         (CovMetricCV(rule=["mean", "tree"]), f"rule must be one of {quoted(RULES)}, got 'tree'"),
         (CovMetricCV(rule="svm", C=[]), "C is empty: at least one value is needed"),

@@ -12,6 +12,7 @@ from covmetric.constraints import RandomPairs
 from covmetric.datasets import make_spd_classes
 from covmetric.experiments import evaluation
 from covmetric.experiments.evaluation import (
+    FOLDS,
     REG,
     Learner,
     choose_lambda,
@@ -60,7 +61,9 @@ def test_learned_W_is_that_of_the_chosen_lambda_on_the_training_part(problem, le
 def test_lambda_is_that_of_CovMetricCV_without_W_I(problem, phi, seed):
     X, y, split = problem
     settings = {"pairs": LEARNER.pairs, "bounds": LEARNER.bounds, "reg": REG, "search_tol": LEARNER.search_tol}
-    search = CovMetricCV(phi, lambdas=LAMBDAS, random_state=seed, **settings).fit(X[split.train], y[split.train])
+    search = CovMetricCV(phi, lambdas=LAMBDAS, cv=FOLDS, random_state=seed, **settings).fit(
+        X[split.train], y[split.train]
+    )
     scores = {
         params["lam"]: round(score, 12)
         for params, score in zip(search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True)

@@ -76,8 +76,9 @@ def test_default_search_is_the_first_learned_method(table):
 def test_folds_are_those_of_CovMetricCV(sessions, seed):
     settings = {"phi": "log", "lambdas": 1e-1, "random_state": seed}
     drawn = CovMetricCV(**settings).fit(sessions.X, sessions.codes, groups=sessions.groups).cv_results_
-    given = CovMetricCV(**settings, cv=sessions.folds(seed)).fit(sessions.X, sessions.codes).cv_results_
-    for fold in range(3):
+    search = CovMetricCV(**settings, cv=sessions.folds(seed))
+    given = search.fit(sessions.X, sessions.codes, groups=sessions.groups).cv_results_
+    for fold in range(5):
         np.testing.assert_array_equal(drawn[f"split{fold}_test_score"], given[f"split{fold}_test_score"])
 
 

@@ -49,7 +49,7 @@ def test_all_methods_but_peers_classify_well(data):
     assert all(0.5 < row.accuracy <= 1.0 and len(row.folds) == 2 for row in table.rows)
     candidates = {row.method: row.candidates for row in table.rows if row.candidates}
     assert len(CS) == 20
-    per_rule = {name: 3 if rule.tuned == "C" else 1 for name, rule in RULES.items()}  # the default values of C
+    per_rule = {name: 2 if rule.tuned == "C" else 1 for name, rule in RULES.items()}  # the default values of C
     searches = {f"covmetriccv-{rule.short_name(3)}": 20 * per_rule[name] for name, rule in RULES.items()}
     assert candidates == {**TUNED, **searches}
     knn = next(row for row in table.rows if row.method == "riemann-knn")

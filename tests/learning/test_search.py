@@ -11,7 +11,7 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 from covmetric.constraints import AbsoluteBounds, RandomPairs
 from covmetric.learning import search
 from covmetric.learning.scoring import INTERRUPTED, CandidatePath, PhiCandidates, Scoring, score_candidates
-from covmetric.learning.search import best_candidate, search_candidates
+from covmetric.learning.search import choose_candidate, search_candidates
 from covmetric.learning.settings import LearningSettings
 from covmetric.learning.splits import Split
 from tests.data import classes_of_matrices
@@ -156,18 +156,47 @@ nan = np.nan
 
 
 @pytest.mark.parametrize(
-    ("lambdas", "scores", "best"),
+    ("preference", "scores", "best"),
     [
-        ([np.inf, 1.0, 0.1], [[0.5, 0.6], [0.7, 0.7], [0.9, 0.2]], 1),  # the best mean, not the best score
-        ([0.1, np.inf, 1.0], [[0.7, 0.7], [0.6, 0.8], [0.8, 0.6]], 1),  # among equals the largest lambda
-        ([0.1, 1.0, 1.0], [[0.7], [0.7], [0.7]], 1),  # then the first
-        ([0.1, 1.0], [[0.1, 0.2, 0.3], [0.3, 0.2, 0.1]], 1),  # sums in another order are equal
-        ([0.1, 1.0], [[0.7 + 1e-9], [0.7]], 0),  # but a small difference counts
-        ([1.0, 0.1], [[1.0, nan], [0.5, 0.5]], 1),  # a candidate that failed on a split is left out
-        ([1.0, 0.1], [[0.5, nan, nan], [0.6, nan, nan]], 1),  # splits without any scores do not count
-        ([1.0, 0.1], [[nan, 0.5], [0.6, nan]], 1),  # unless all failed on some split
-        ([np.inf, 0.1], [[nan], [0.0]], 1),
+        ([0, 1, 2], [[0.5, 0.6], [0.7, 0.7], [0.9, 0.2]], 1),  # the best mean, not the best score
+        ([2, 0, 1], [[0.7, 0.7], [0.6, 0.8], [0.8, 0.6]], 1),  # among equals the preferred candidate
+        ([1, 0], [[0.1, 0.2, 0.3], [0.3, 0.2, 0.1]], 1),  # sums in another order are equal
+        ([1, 0], [[0.7 + 1e-9], [0.7]], 0),  # but a small difference counts
+        ([0, 1], [[1.0, nan], [0.5, 0.5]], 1),  # a candidate that failed on a split is left out
+        ([0, 1], [[0.5, nan, nan], [0.6, nan, nan]], 1),  # splits without any scores do not count
+        ([0, 1], [[nan, 0.5], [0.6, nan]], 1),  # unless all failed on some split
+        ([0, 1], [[nan], [0.0]], 1),
     ],
 )
-def test_best_candidate(lambdas, scores, best):
-    assert best_candidate(lambdas, np.array(scores)) == best
+def test_the_best_candidate_is_chosen_without_a_tolerance(preference, scores, best):
+    assert choose_candidate(preference, np.array(scores)) == best
+
+
+def test_the_preferred_candidate_within_the_tolerance_is_chosen():
+    """Against the definition: the root mean square of the standard errors of the paired differences."""
+    rng = np.random.default_rng(0)
+    chosen = set()
+    for _ in range(300):
+        n_candidates, n_splits = rng.integers(1, 7), rng.integers(1, 6)
+        scores = rng.integers(0, 10, (n_candidates, n_splits)) / 10 + rng.random((n_candidates, 1)) / 5
+        preference, n_std_errors = rng.permutation(n_candidates), rng.choice([0.0, 0.5, 1.0, 1.5])
+        means = scores.mean(axis=1)
+        best = int(means.argmax())
+        errors = [
+            np.std(scores[best] - other, ddof=1) / np.sqrt(n_splits) if n_splits > 1 else 0.0
+            for i, other in enumerate(scores)
+            if i != best
+        ]
+        tolerance = n_std_errors * np.sqrt(np.mean(np.square(errors))) if errors else 0.0
+        close = [i for i in range(n_candidates) if means[best] - means[i] <= tolerance + 1e-12]
+        expected = min(close, key=lambda i: preference[i])
+        assert choose_candidate(preference, scores, n_std_errors) == expected
+        chosen.add(expected == best)
+    assert chosen == {True, False}
+
+
+def test_common_changes_of_the_splits_do_not_widen_the_tolerance():
+    """If one split is harder for all candidates, their differences are as certain as before."""
+    scores = np.array([[0.50, 0.52, 0.51], [0.60, 0.61, 0.62]])
+    harder = scores - np.array([0.4, 0.0, 0.2])
+    assert choose_candidate([0, 1], scores, 1.5) == choose_candidate([0, 1], harder, 1.5) == 1

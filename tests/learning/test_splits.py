@@ -73,7 +73,14 @@ def test_loo_is_one_split_with_all_examples_in_both_parts(groups):
     assert split.leave_one_out
     np.testing.assert_array_equal(split.train, np.arange(30))
     np.testing.assert_array_equal(split.test, np.arange(30))
-    np.testing.assert_array_equal(split.groups, np.arange(30) if groups is None else groups)
+    assert split.groups is None if groups is None else np.array_equal(split.groups, groups)
+
+
+def test_splits_hold_the_groups_of_their_training_parts():
+    names = np.array(list("abcdefghij"))[GROUPS]
+    for split in make_splits(3, X, CODES, names, 0):
+        np.testing.assert_array_equal(split.groups, GROUPS[split.train])
+    assert all(split.groups is None for split in make_splits(3, X, CODES, None, 0))
 
 
 def test_splitters_and_lists_are_used_as_given():

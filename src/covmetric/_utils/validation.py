@@ -88,6 +88,20 @@ def check_positive(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be a positive number, got {value!r}")
 
 
+def check_nonnegative(name: str, value: Any) -> None:
+    """Raise ValueError if a value is not a finite number that is at least 0.
+
+    Parameters
+    ----------
+    name : str
+        The name of the argument.
+    value : Any
+        The value.
+    """
+    if not (is_number(value) and 0.0 <= value < np.inf):
+        raise ValueError(f"{name} must be a number >= 0, got {value!r}")
+
+
 def generator(random_state: Any) -> np.random.Generator:
     """Return the random generator for a `random_state`.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from covmetric._utils.registry import resolve
-from covmetric.constraints.base import LabelledPairs, PairSelection
+from covmetric.constraints.base import LabelledPairs, PairSelection, select_pairs
 from covmetric.constraints.bounds import BOUNDS, AbsoluteBounds, Bounds, QuantileBounds, get_bounds
 from covmetric.constraints.constraints import Constraints, bounded, check_scale, constrain, squared_distances
 from covmetric.constraints.neighbors import NeighborPairs
@@ -14,7 +14,7 @@ PAIRS: dict[str, type[PairSelection]] = {
     "random": RandomPairs,
     "neighbors": NeighborPairs,
 }
-register_components(PAIRS.values())
+register_components(PAIRS.values(), new=("groups",))
 register_components(BOUNDS.values())
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "constrain",
     "get_bounds",
     "get_pairs",
+    "select_pairs",
     "squared_distances",
 ]
 
@@ -60,7 +61,7 @@ def get_pairs(pairs: str | PairSelection, budget: int | None = None) -> PairSele
     Examples
     --------
     >>> get_pairs("neighbors", budget=3)
-    NeighborPairs(budget=3, rounds=1)
+    NeighborPairs(budget=3, groups='across', rounds=1)
     """
     settings = {} if budget is None else {"budget": budget}
     return resolve("pairs", pairs, PAIRS, PairSelection, settings=settings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
@@ -10,6 +11,7 @@ import numpy as np
 
 from covmetric._utils.validation import FloatArray, IntArray, is_count
 from covmetric._utils.warning import warn
+from covmetric.constraints.groups import GROUPS
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,11 @@ class PairSelection(ABC):
     ----------
     budget : int or None, default=None
         The number of pairs; each subclass documents what it counts. None means `default_budget`.
+    groups : {'across', 'within', 'ignore'}, default='across'
+        What the selection does if examples have groups (recordings, sessions, objects). 'across' takes similar pairs
+        from different groups, so that the metric learns to ignore what differs between the groups of a class. A class
+        with a single group keeps its pairs. 'within' takes all pairs from within a group, so that the metric never
+        compares groups. 'ignore' does not use groups.
 
     Examples
     --------
@@ -100,11 +107,19 @@ class PairSelection(ABC):
     #: The number of selections: the first under W = I, the others under the metric learned from the previous pairs.
     rounds: int = 1
 
-    def __init__(self, budget: int | None = None) -> None:
+    def __init__(self, budget: int | None = None, groups: str = "across") -> None:
         self.budget = budget
+        self.groups = groups
 
     @abstractmethod
-    def select(self, vectors: FloatArray, codes: IntArray, rng: np.random.Generator, old: int = 0) -> LabelledPairs:
+    def select(
+        self,
+        vectors: FloatArray,
+        codes: IntArray,
+        rng: np.random.Generator,
+        old: int = 0,
+        groups: IntArray | None = None,
+    ) -> LabelledPairs:
         """Select pairs of examples.
 
         Parameters
@@ -118,6 +133,8 @@ class PairSelection(ABC):
         old : int, default=0
             The number of leading examples whose pairs have already been selected. Every selected pair contains at least
             one later example.
+        groups : array of int of shape (l,) or None, default=None
+            The group of each example. None means that there are no groups.
 
         Returns
         -------
@@ -146,7 +163,41 @@ class PairSelection(ABC):
         budget = self.default_budget if self.budget is None else self.budget
         if not (is_count(budget) and budget >= 1):
             raise ValueError(f"budget must be None or an integer >= 1, got {self.budget!r}")
+        if self.groups not in GROUPS:
+            raise ValueError(f"groups must be one of {', '.join(map(repr, GROUPS))}, got {self.groups!r}")
         return int(budget)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{k}={v!r}' for k, v in vars(self).items())})"
+
+
+def select_pairs(
+    selection: PairSelection,
+    vectors: FloatArray,
+    codes: IntArray,
+    rng: np.random.Generator,
+    groups: IntArray | None = None,
+) -> LabelledPairs:
+    """Select pairs of examples, by groups if there are any and the selection uses them.
+
+    Parameters
+    ----------
+    selection : PairSelection
+        The selection. Its method `select` may lack the argument `groups`.
+    vectors : array of shape (l, q)
+        The examples as vectors, whose Euclidean distances are the distances of the current metric.
+    codes : array of int of shape (l,)
+        The class of each example, from 0 to n_c - 1.
+    rng : numpy.random.Generator
+        The random generator.
+    groups : array of int of shape (l,) or None, default=None
+        The group of each example. None means that there are no groups.
+
+    Returns
+    -------
+    LabelledPairs
+        The selected pairs.
+    """
+    if groups is None or "groups" not in inspect.signature(selection.select).parameters:
+        return selection.select(vectors, codes, rng)
+    return selection.select(vectors, codes, rng, groups=groups)

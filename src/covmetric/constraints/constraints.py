@@ -10,7 +10,7 @@ import numpy as np
 from covmetric._utils import distances
 from covmetric._utils.validation import FloatArray, IntArray, is_number
 from covmetric._utils.warning import warn
-from covmetric.constraints.base import LabelledPairs, PairSelection
+from covmetric.constraints.base import LabelledPairs, PairSelection, select_pairs
 from covmetric.constraints.bounds import Bounds
 from covmetric.model_file import register_record
 
@@ -63,6 +63,7 @@ def constrain(
     rng: np.random.Generator,
     factor: FloatArray | None = None,
     mapped: FloatArray | None = None,
+    groups: IntArray | None = None,
 ) -> Constraints:
     """Select pairs of labelled examples and set their bounds.
 
@@ -84,6 +85,8 @@ def constrain(
         The factor L of a metric W = L L^T, under which neighbours are selected. None means the identity.
     mapped : array of shape (l, n, m) or None, default=None
         The examples L^T Phi(X) themselves, if they have been computed already.
+    groups : array of int of shape (l,) or None, default=None
+        The group of each example, for the selection. None means that there are no groups.
 
     Returns
     -------
@@ -111,7 +114,8 @@ def constrain(
     with np.errstate(over="ignore"):
         if not np.isfinite((mapped**2).sum()):
             raise ValueError("squared distances of the embedded examples overflow or vanish: rescale X")
-    return bounded(embedded, selection.select(mapped.reshape(len(embedded), -1), codes, rng), bounds, scale)
+    vectors = mapped.reshape(len(embedded), -1)
+    return bounded(embedded, select_pairs(selection, vectors, codes, rng, groups), bounds, scale)
 
 
 def bounded(

@@ -7,6 +7,7 @@ import numpy as np
 from covmetric._utils.distances import distance_blocks, nearest_columns
 from covmetric._utils.validation import FloatArray, IntArray, is_count
 from covmetric.constraints.base import LabelledPairs, PairSelection
+from covmetric.constraints.groups import GroupFilter
 
 
 class NeighborPairs(PairSelection):
@@ -18,6 +19,8 @@ class NeighborPairs(PairSelection):
         The number of neighbours of each kind per example. None means 5.
     rounds : int, default=1
         The number of selections of neighbours: the first under W = I, the others under the previous learned metric.
+    groups : {'across', 'within', 'ignore'}, default='across'
+        What the selection does if examples have groups, as in `PairSelection`.
 
     Examples
     --------
@@ -31,8 +34,8 @@ class NeighborPairs(PairSelection):
     name = "neighbors"
     default_budget = 5
 
-    def __init__(self, budget: int | None = None, rounds: int = 1) -> None:
-        super().__init__(budget)
+    def __init__(self, budget: int | None = None, rounds: int = 1, groups: str = "across") -> None:
+        super().__init__(budget, groups)
         self.rounds = rounds
 
     def check(self) -> int:
@@ -46,20 +49,24 @@ class NeighborPairs(PairSelection):
         codes: IntArray,
         rng: np.random.Generator,
         old: int = 0,
+        groups: IntArray | None = None,
     ) -> LabelledPairs:
         k = self.check()
+        allowed = GroupFilter.create(self.groups, codes, groups)
         classes = [np.flatnonzero(codes == c) for c in range(int(codes.max(initial=-1)) + 1)]
         chosen: list[IntArray] = [np.empty((0, 2), dtype=np.int64)]
         for block, squared in distance_blocks(vectors, old):
             rows = np.arange(block.start, block.stop)
             squared[np.arange(len(rows)), rows] = np.inf
+            if allowed is not None:
+                squared[~allowed.allows(rows[:, None], np.arange(len(codes)))] = np.inf
             for members in classes:
                 in_block = members[(members >= block.start) & (members < block.stop)]
                 if len(in_block):
                     within = np.ix_(in_block - block.start, members)
                     chosen.append(_nearest_pairs(squared[within], in_block, members, k))
                     squared[within] = np.inf
-            # Only distances between different classes are finite now.
+            # The remaining finite distances are between different classes.
             chosen.append(_nearest_pairs(squared, rows, np.arange(len(codes)), k))
         return LabelledPairs.from_codes(np.concatenate(chosen), codes)
 

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 
 from covmetric._utils.validation import FloatArray, IntArray, is_number
 from covmetric.constraints.base import LabelledPairs, PairSelection
+from covmetric.constraints.groups import GroupFilter
 
 
 class RandomPairs(PairSelection):
@@ -20,6 +24,8 @@ class RandomPairs(PairSelection):
         The fraction of similar pairs, from 0 to 1. Each class has the same number of pairs of each kind, if enough
         exist. None draws uniformly from all pairs, few of which are similar if there are many classes. The paper does
         not say how it draws its pairs.
+    groups : {'across', 'within', 'ignore'}, default='across'
+        What the selection does if examples have groups, as in `PairSelection`.
 
     Examples
     --------
@@ -33,8 +39,8 @@ class RandomPairs(PairSelection):
     name = "random"
     default_budget = 100
 
-    def __init__(self, budget: int | None = None, balance: float | None = 0.5) -> None:
-        super().__init__(budget)
+    def __init__(self, budget: int | None = None, balance: float | None = 0.5, groups: str = "across") -> None:
+        super().__init__(budget, groups)
         self.balance = balance
 
     def check(self) -> int:
@@ -48,12 +54,15 @@ class RandomPairs(PairSelection):
         codes: IntArray,
         rng: np.random.Generator,
         old: int = 0,
+        groups: IntArray | None = None,
     ) -> LabelledPairs:
         budget, n_examples, n_classes = self.check(), len(codes), int(codes.max()) + 1
         new, previous = np.arange(old, n_examples), np.arange(old)
+        allowed = GroupFilter.create(self.groups, codes, groups)
         if self.balance is None:
             count = _proportional_budget(budget * n_classes, len(new), n_examples)
-            return LabelledPairs.from_codes(_draw_within(new, previous, count, rng), codes)
+            pairs = _draw_allowed(partial(_draw_within, new, previous, rng=rng), count, allowed)
+            return LabelledPairs.from_codes(pairs, codes)
         n_similar = round(self.balance * budget)
         chosen: list[IntArray] = []
         drawn = np.empty(0, dtype=np.int64)
@@ -61,9 +70,10 @@ class RandomPairs(PairSelection):
             members = np.flatnonzero(codes == c)
             new_members, others = members[members >= old], np.flatnonzero(codes != c)
             count = _proportional_budget(n_similar, len(new_members), len(members))
-            chosen.append(_draw_within(new_members, members[members < old], count, rng))
+            old_members = members[members < old]
+            chosen.append(_draw_allowed(partial(_draw_within, new_members, old_members, rng=rng), count, allowed))
             count = _proportional_budget(budget - n_similar, len(new_members), len(members))
-            across = _draw_across(new_members, others, count, drawn, rng)
+            across = _draw_allowed(partial(_draw_across, new_members, others, drawn=drawn, rng=rng), count, allowed)
             drawn = np.concatenate([drawn, _pair_keys(across)])
             chosen.append(across)
         return LabelledPairs.from_codes(np.concatenate(chosen), codes)
@@ -74,6 +84,17 @@ def _draw(rng: np.random.Generator, population: int, count: int) -> IntArray:
     if population <= count:
         return np.asarray(rng.permutation(population), dtype=np.int64)
     return np.asarray(rng.choice(population, count, replace=False), dtype=np.int64)
+
+
+def _draw_allowed(draw: Callable[[int], IntArray], count: int, allowed: GroupFilter | None) -> IntArray:
+    """Draw `count` pairs that are allowed, or all of them; `draw` returns that many pairs, or all pairs."""
+    n_drawn = count
+    while True:
+        pairs = draw(n_drawn)
+        kept = pairs if allowed is None else pairs[allowed.allows(pairs[:, 0], pairs[:, 1])]
+        if len(kept) >= count or len(pairs) < n_drawn:
+            return kept[:count]
+        n_drawn *= 2
 
 
 def _draw_within(new: IntArray, previous: IntArray, count: int, rng: np.random.Generator) -> IntArray:

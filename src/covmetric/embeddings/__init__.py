@@ -11,7 +11,7 @@ from covmetric.embeddings.identity import Identity
 from covmetric.embeddings.log import Log
 from covmetric.embeddings.power import Power, SquareRoot
 from covmetric.embeddings.recentred_log import RecentredLog
-from covmetric.embeddings.tangent import Tangent
+from covmetric.embeddings.tangent import Tangent, TangentPCA
 from covmetric.embeddings.vector import Vector
 from covmetric.embeddings.vectorised_identity import VectorisedIdentity
 from covmetric.embeddings.vectorised_log import VectorisedLog
@@ -23,13 +23,14 @@ EMBEDDINGS: dict[str, type[Embedding]] = {
     "relog": RecentredLog,
     "veclog": VectorisedLog,
     "tangent": Tangent,
+    "tangent-pca": TangentPCA,
     "sqrt": SquareRoot,
     "power": Power,
     "chol": Cholesky,
     "vector": Vector,
 }
 
-__all__ = ["EMBEDDINGS", "Embedding", "Tangent", "VectorisedIdentity", "VectorisedLog", "get_embedding"]
+__all__ = ["EMBEDDINGS", "Embedding", "Tangent", "TangentPCA", "VectorisedIdentity", "VectorisedLog", "get_embedding"]
 
 _SAVABLE: tuple[type[Embedding], ...] = (*EMBEDDINGS.values(), VectorisedIdentity)
 for _cls in _SAVABLE:
@@ -41,7 +42,7 @@ def get_embedding(phi: str | Embedding, **settings: Any) -> Embedding:
 
     Parameters
     ----------
-    phi : {'id', 'log', 'relog', 'veclog', 'tangent', 'sqrt', 'power', 'chol', 'vector'} or Embedding
+    phi : {'id', 'log', 'relog', 'veclog', 'tangent', 'tangent-pca', 'sqrt', 'power', 'chol', 'vector'} or Embedding
         A name from `EMBEDDINGS`, or an object, which is returned unchanged.
     **settings : object
         Arguments for the constructor of the named embedding, such as `reg` or `p`.

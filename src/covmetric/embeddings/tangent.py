@@ -187,6 +187,35 @@ class Tangent(HalfVectorEmbedding, RecentredLog):
         self.components_ = components
 
 
+class TangentPCA(Tangent):
+    """The first principal components of the tangent space at the log-Euclidean mean of the training matrices.
+
+    These are the defaults of `Tangent` for a search: so many components that accuracy does not suffer, and so few that
+    the learned W is small and the mean is fast.
+
+    Parameters
+    ----------
+    mean : {'logeuclid', 'riemann'}, default='logeuclid'
+        The kind of mean, as in `Tangent`.
+    n_components : int, float or None, default=100
+        The number of principal components, as in `Tangent`.
+    reg : float, default=0.0
+        Adds `reg` times the mean eigenvalue of each matrix to its diagonal; see `Embedding`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.stack([np.diag([1.0, 2.0]), np.diag([4.0, 2.0])])
+    >>> TangentPCA().fit_transform(X).shape
+    (2, 1, 1)
+    """
+
+    name = "tangent-pca"
+
+    def __init__(self, mean: str = "logeuclid", n_components: float | None = 100, reg: float = 0.0) -> None:
+        super().__init__(mean, n_components, reg)
+
+
 def _principal_directions(vectors: FloatArray, n_components: float) -> tuple[FloatArray, FloatArray]:
     """Return the mean (p, 1) and the leading principal directions (k, p) of vectors (l, p)."""
     centre = vectors.mean(axis=0)

@@ -16,6 +16,7 @@ from covmetric.learning.examples import check_labelled, embedding_for, require_c
 from covmetric.learning.fit import FittedProblem, fit_path
 from covmetric.learning.progress import progress_callback
 from covmetric.learning.settings import LearningSettings
+from covmetric.learning.splits import check_groups
 from covmetric.solvers import Callback
 
 #: The settings of the paper's recognition experiments, as parameters of `CovMetric` without `phi` and `lam`. The number
@@ -184,7 +185,7 @@ class CovMetric(SavedEstimator, SolvedMixin, MetricMixin):
         self.n_jobs = n_jobs
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Learn the metric.
 
         Parameters
@@ -193,6 +194,9 @@ class CovMetric(SavedEstimator, SolvedMixin, MetricMixin):
             Symmetric or Hermitian matrices, or vectors.
         y : array of shape (l,)
             The class of each example, of any type.
+        groups : array of shape (l,) or None, default=None
+            The group of each example: the recording, the session or the object that it belongs to. By default, similar
+            pairs are then taken from different groups; see `PairSelection`.
 
         Returns
         -------
@@ -206,11 +210,11 @@ class CovMetric(SavedEstimator, SolvedMixin, MetricMixin):
         """
         array, classes, codes = check_labelled(self, X, y)
         require_classes(classes)
-        self._learn(array, classes, codes)
+        self._learn(array, classes, codes, groups)
         return self
 
     def _learn(
-        self, array: npt.NDArray[Any], classes: npt.NDArray[Any], codes: IntArray
+        self, array: npt.NDArray[Any], classes: npt.NDArray[Any], codes: IntArray, groups: Any = None
     ) -> tuple[FittedProblem, FloatArray]:
         """Learn from checked examples, which may lack some classes; return the problem and the embedded examples."""
         self.n_features_in_ = int(array.shape[1])
@@ -218,7 +222,14 @@ class CovMetric(SavedEstimator, SolvedMixin, MetricMixin):
         embedded = embedding.fit_transform(array, n_jobs=self.n_jobs)
         rng = generator(self.random_state)
         with progress_callback(self.verbose) as callback:
-            start = FittedProblem.at_prior(self._settings(callback), embedded, codes, embedding.copies_, rng)
+            start = FittedProblem.at_prior(
+                self._settings(callback),
+                embedded,
+                codes,
+                embedding.copies_,
+                rng,
+                groups=None if groups is None else check_groups(groups, array),
+            )
             (fitted,) = fit_path(start, [self.lam], rng)
         self.classes_ = classes
         self._set_fitted(fitted.learned_metric(embedding), fitted)

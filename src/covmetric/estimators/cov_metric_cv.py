@@ -2,39 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from covmetric._utils.validation import FloatArray, IntArray, check_positive, check_tolerance, generator
+from covmetric._utils.validation import FloatArray, IntArray, check_nonnegative, check_tolerance, generator
 from covmetric.estimators.cov_metric import CovMetric
+from covmetric.estimators.grid import RULE_PARAMS, make_grid, make_scorings
 from covmetric.estimators.mixin import MetricMixin, SolvedMixin
 from covmetric.estimators.saving import SavedEstimator
-from covmetric.learning.examples import DEFAULT_PHI, check_entries, check_labelled, embedding_for, require_classes
+from covmetric.learning.examples import check_entries, check_labelled, require_classes
 from covmetric.learning.fit import FittedProblem
-from covmetric.learning.prior import prior_uses_pairs
-from covmetric.learning.rules import RULES, get_rule
-from covmetric.learning.scoring import CandidatePath, PhiCandidates, Scoring, out_of_fold, require_vote
-from covmetric.learning.search import best_candidate, search_candidates
-from covmetric.learning.settings import check_lam
+from covmetric.learning.scoring import CandidatePath, PhiCandidates, Scoring, out_of_fold
+from covmetric.learning.search import choose_candidate, search_candidates
 from covmetric.learning.splits import make_splits
 from covmetric.metric import LearnedMetric
-from covmetric.neighbors.votes import check_n_neighbors
 from covmetric.solvers import SolveResult
-
-_DEFAULT_PHIS = ("log", DEFAULT_PHI, "sqrt", "chol")
-# The parameters of decision rules among the parameters of candidates.
-_RULE_PARAMS = ("rule", "n_neighbors", "C")
-
-
-@dataclass(frozen=True)
-class _GridGroup:
-    """The candidates with one Phi: their parameters for `CovMetric`, and the settings that are scored."""
-
-    params: list[dict[str, Any]]
-    candidates: PhiCandidates
 
 
 class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
@@ -42,27 +27,31 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
 
     The score is the accuracy of a decision rule in the learned metric. Each combination of Phi, pairs and slack is
     solved along a path of decreasing lambda with warm starts. The prior itself (lam = inf), which is a fixed metric,
-    is a candidate for every Phi. The cross-validated accuracy of the chosen candidate is therefore never below the
-    accuracy of a fixed metric.
+    is a candidate for every Phi.
+
+    Cross-validated accuracies are uncertain, so candidates that differ by less than `n_std_errors` standard errors from
+    the best one count as equally good. Among them, the values that are listed first are chosen: the first rule and
+    value of its parameter, then the first Phi, prior, pairs, slack and lambda. The choice therefore depends little on
+    the folds. With ``n_std_errors=0``, the best candidate is chosen.
 
     Parameters
     ----------
     phi : str, Embedding or list of them, default='auto'
-        The embeddings to choose from, as in `CovMetric`. 'auto' is 'log', 'relog', 'sqrt' and 'chol' for matrices, and
-        'vector' for vectors.
+        The embeddings to choose from, as in `CovMetric`. 'auto' is 'tangent-pca', 'relog', 'log', 'sqrt' and 'chol'
+        for matrices, and 'vector' for vectors.
     pairs : str, PairSelection or list of them, default='neighbors'
         The selections of pairs to choose from, as in `CovMetric`.
     slack : str, Slack or list of them, default='is'
         The slack divergences to choose from, as in `CovMetric`.
-    lambdas : float or list of floats, default=(1e-1, 1e-2, 1e-3, 1e-4)
-        The strengths of the prior to choose from; inf is always added.
+    lambdas : float or list of floats, default=(1e-2, 1e-1, 1e-3)
+        The strengths of the prior to choose from; inf is added at the end if it is not listed.
     bounds : (float, float), {'absolute', 'quantile'} or Bounds, default='absolute'
         The upper bound on the squared distances of similar pairs and the lower bound on the squared distances of
         dissimilar pairs, in units of `scale`, as in `CovMetric`.
     scale : 'median', float or None, default='median'
         The unit of the bounds, a squared distance: the median over the pairs, a number, or 1 if None.
-    prior : {'identity', 'covariance', 'within', 'gmml'} or array of shape (n, n), default='identity'
-        The metric that W is kept close to, as in `CovMetric`.
+    prior : {'identity', 'covariance', 'within', 'gmml'}, array of shape (n, n) or list of them, default='identity'
+        The metrics that W is kept close to, from which one is chosen, as in `CovMetric`.
     prior_t : float, default=0.5
         The position on the geodesic from S^-1 to D, as in `CovMetric`. It is used if `prior` is 'gmml'.
     shrinkage : 'auto' or float, default='auto'
@@ -78,18 +67,22 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
         The tolerance on the relative duality gap of the final solve.
     rule : {'neighbors', 'mean', 'logistic', 'svm', 'auto'} or list of rules, default='neighbors'
         The decision rule that is scored: the vote of the nearest neighbours, the nearest class mean, logistic
-        regression, or a support vector machine with the Gaussian kernel of the metric. If there are several rules
-        ('auto' means all), the metric and the rule are chosen together, and each metric is solved once for all rules.
+        regression, or a support vector machine with the Gaussian kernel of the metric. If there are several rules, the
+        metric and the rule are chosen together, and each metric is solved once for all rules. 'auto' means 'svm',
+        'logistic', 'mean' and 'neighbors', in this order of preference.
     n_neighbors : int or list of int, default=3
         The numbers of neighbours to choose from, for rule='neighbors'.
-    C : float or list of floats, default=(1.0, 10.0, 100.0)
+    C : float or list of floats, default=(1.0, 10.0)
         The inverse strengths of the regularisation to choose from, for rule='logistic' and rule='svm'. The unit is that
         of `CovMetricClassifier`.
-    cv : int, 'loo', splitter or list of splits, default=3
+    cv : int, 'loo', splitter or list of splits, default=5
         An integer is the number of stratified folds, which is reduced if no class has as many examples or groups. 'loo'
         learns one metric per candidate from all examples, and scores it by the neighbours of each example outside its
         own group. It is faster, but overestimates the accuracy for small lambda. A splitter is an object such as
         scikit-learn's StratifiedKFold. A split is a tuple of the training and the test indices.
+    n_std_errors : float, default=1.5
+        How many standard errors below the best mean accuracy a candidate may be and still count as equally good. The
+        standard error is that of the differences from the best candidate on the same folds, pooled over the candidates.
     search_tol : float, default=1e-3
         The tolerance on the relative duality gap during the search.
     random_state : int, RandomState, Generator or None, default=None
@@ -162,7 +155,7 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
         *,
         pairs: Any = "neighbors",
         slack: Any = "is",
-        lambdas: Any = (1e-1, 1e-2, 1e-3, 1e-4),
+        lambdas: Any = (1e-2, 1e-1, 1e-3),
         bounds: Any = "absolute",
         scale: Any = "median",
         prior: Any = "identity",
@@ -174,8 +167,9 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
         tol: float = 1e-6,
         rule: Any = "neighbors",
         n_neighbors: Any = 3,
-        C: Any = (1.0, 10.0, 100.0),
-        cv: Any = 3,
+        C: Any = (1.0, 10.0),
+        cv: Any = 5,
+        n_std_errors: float = 1.5,
         search_tol: float = 1e-3,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -198,6 +192,7 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
         self.n_neighbors = n_neighbors
         self.C = C
         self.cv = cv
+        self.n_std_errors = n_std_errors
         self.search_tol = search_tol
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -222,8 +217,8 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
     def best_rule_(self) -> dict[str, Any]:
         """The rule that was scored with the chosen parameters."""
         if "rule" in self.best_params_:
-            return {name: self.best_params_[name] for name in _RULE_PARAMS if name in self.best_params_}
-        (scoring,) = self._scorings()
+            return {name: self.best_params_[name] for name in RULE_PARAMS if name in self.best_params_}
+        (scoring,) = make_scorings(self)
         return scoring.params
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
@@ -237,7 +232,7 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
             The class of each example, of any type.
         groups : array of shape (l,) or None, default=None
             The group of each example. Examples of one group (views of one object, trials of one recording) stay
-            together in the folds.
+            together in the folds. By default, similar pairs are taken from different groups; see `PairSelection`.
 
         Returns
         -------
@@ -259,35 +254,23 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
     ) -> tuple[FittedProblem, FloatArray]:
         """Choose the parameters and learn from checked examples; return the problem and the embedded examples."""
         self.n_features_in_ = int(array.shape[1])
-        scorings = self._scorings()
         check_tolerance(self.search_tol)
-        grid = self._grid(array)
+        check_nonnegative("n_std_errors", self.n_std_errors)
+        grid = make_grid(self, array)
         check_entries(array)  # before the splits, so that messages contain indices into X and not into a fold
         seed = int(generator(self.random_state).integers(2**32))
         splits = make_splits(self.cv, array, codes, groups, seed)
-        scores = search_candidates(
-            [group.candidates for group in grid],
-            array,
-            codes,
-            splits,
-            scorings,
-            seed,
-            self.n_jobs,
-            self.verbose,
-        )
-        # The parameters of the rule are among the results only if there is a choice.
-        rules = [scoring.params if len(scorings) > 1 else {} for scoring in scorings]
-        params = [{**candidate, **rule} for group in grid for candidate in group.params for rule in rules]
-        self.cv_results_ = _cv_results(params, scores)
-        self.best_index_ = best_candidate([candidate["lam"] for candidate in params], scores)
-        self.best_params_ = params[self.best_index_]
+        scores = search_candidates(grid.metrics, array, codes, splits, grid.scorings, seed, self.n_jobs, self.verbose)
+        self.cv_results_ = _cv_results(grid.params, scores)
+        self.best_index_ = choose_candidate(grid.preference, scores, self.n_std_errors)
+        self.best_params_ = grid.params[self.best_index_]
         self.best_score_ = float(self.cv_results_["mean_test_score"][self.best_index_])
         self.classes_ = classes
-        of_metric = {name: value for name, value in self.best_params_.items() if name not in _RULE_PARAMS}
+        of_metric = {name: value for name, value in self.best_params_.items() if name not in RULE_PARAMS}
         self.best_estimator_ = self._learner(self.tol, random_state=seed, **of_metric)
         if hasattr(self, "feature_names_in_"):
             self.best_estimator_.feature_names_in_ = self.feature_names_in_
-        return self.best_estimator_._learn(array, classes, codes)
+        return self.best_estimator_._learn(array, classes, codes, groups)
 
     def _out_of_fold(self, array: npt.NDArray[Any], codes: IntArray, groups: Any) -> tuple[FloatArray, IntArray]:
         """Return the probabilities that the chosen metric and rule predict in the folds of the search, and classes."""
@@ -298,26 +281,6 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
         candidates = PhiCandidates(self.best_params_["phi"], self.reg, (path,))
         return out_of_fold(candidates, array, codes, splits, Scoring(**self.best_rule_), seed)
 
-    def _scorings(self) -> list[Scoring]:
-        """Return the rules to choose from, each with its parameter; raise ValueError for invalid ones."""
-        rules = list(RULES) if isinstance(self.rule, str) and self.rule == "auto" else _as_list(self.rule)
-        if len(rules) == 0:
-            raise ValueError("rule is empty: at least one value is needed")
-        scorings = []
-        for rule in rules:
-            get_rule(rule, 1)
-            tuned = RULES[rule].tuned
-            values = [] if tuned is None else _as_list(getattr(self, tuned))
-            if tuned is not None and len(values) == 0:
-                raise ValueError(f"{tuned} is empty: at least one value is needed")
-            scorings += [Scoring(rule, **{tuned: value}) for value in values] if tuned else [Scoring(rule)]
-        for scoring in scorings:
-            check_n_neighbors(scoring.n_neighbors)
-            check_positive("C", scoring.C)
-            if isinstance(self.cv, str) and self.cv == "loo":
-                require_vote(scoring.rule)
-        return scorings
-
     def _check_restored(self) -> None:
         if not isinstance(self.best_estimator_, CovMetric):
             raise ValueError("best_estimator_ must be a CovMetric")
@@ -327,46 +290,16 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
         self.best_estimator_._set_fitted(metric, fitted)
 
     def _learner(self, tol: float, **params: Any) -> CovMetric:
-        """Return a CovMetric with the parameters that are not searched."""
+        """Return a CovMetric with the given parameters, and with those that are not searched."""
         names = ("bounds", "scale", "prior", "prior_t", "shrinkage", "solver", "order", "reg")
-        return CovMetric(tol=tol, **{name: getattr(self, name) for name in names}, **params)
-
-    def _grid(self, X: npt.NDArray[Any]) -> list[_GridGroup]:
-        """Return the candidates, grouped by Phi; raise ValueError for invalid settings before anything is solved."""
-        lambdas = [float(lam) for lam in np.asarray(self.lambdas, dtype=float).ravel()]
-        for name in ("phi", "pairs", "slack"):
-            if len(_as_list(getattr(self, name))) == 0:
-                raise ValueError(f"{name} is empty: at least one value is needed")
-        for lam in lambdas:
-            check_lam(lam)
-        decreasing = tuple(lam for lam in sorted(set(lambdas), reverse=True) if lam != np.inf)
-        default = ("vector",) if X.ndim == 2 else _DEFAULT_PHIS
-        phis = default if isinstance(self.phi, str) and self.phi == "auto" else _as_list(self.phi)
-        grid = []
-        for phi in phis:
-            embedding_for(phi, X, self.reg)
-            # The prior is one candidate, or one for each selection of pairs if it depends on them.
-            fixed = [{"pairs": pairs} for pairs in _as_list(self.pairs)] if prior_uses_pairs(self.prior) else [{}]
-            params: list[dict[str, Any]] = [{"phi": phi, **choice, "lam": np.inf} for choice in fixed]
-            paths = [CandidatePath(self._learner(self.search_tol, **choice)._settings(), (np.inf,)) for choice in fixed]
-            for pairs in _as_list(self.pairs):
-                for slack in _as_list(self.slack):
-                    self._learner(self.tol, pairs=pairs, slack=slack)._settings().check()
-                    settings = self._learner(self.search_tol, pairs=pairs, slack=slack)._settings()
-                    paths.append(CandidatePath(settings, decreasing))
-                    params += [{"phi": phi, "pairs": pairs, "slack": slack, "lam": lam} for lam in decreasing]
-            grid.append(_GridGroup(params, PhiCandidates(phi, self.reg, tuple(paths))))
-        return grid
-
-
-def _as_list(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, tuple | list) else [value]
+        return CovMetric(tol=tol, **{**{name: getattr(self, name) for name in names}, **params})
 
 
 def _cv_results(params: list[dict[str, Any]], scores: FloatArray) -> dict[str, Any]:
     """Return the scores in the format of scikit-learn's GridSearchCV."""
     results: dict[str, Any] = {"params": list(params)}
-    names = ["phi", "pairs", "slack", "lam", *(name for name in _RULE_PARAMS if any(name in p for p in params))]
+    optional = [name for name in ("prior", *RULE_PARAMS) if any(name in candidate for candidate in params)]
+    names = ["phi", "pairs", "slack", "lam", *optional]
     for name in names:
         values = np.empty(len(params), dtype=object)
         values[:] = [candidate.get(name) for candidate in params]

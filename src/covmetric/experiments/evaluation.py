@@ -17,7 +17,7 @@ from covmetric._utils.validation import FloatArray, IntArray
 from covmetric.constraints import get_bounds, get_pairs
 from covmetric.estimators import CovMetric, CovMetricClassifier
 from covmetric.learning.scoring import CandidatePath, PhiCandidates, Scoring
-from covmetric.learning.search import best_candidate, search_candidates
+from covmetric.learning.search import choose_candidate, search_candidates
 from covmetric.learning.settings import LearningSettings
 from covmetric.learning.splits import Split, make_splits
 
@@ -180,7 +180,7 @@ def choose_lambda(
     )
     candidates = PhiCandidates(phi, REG, (CandidatePath(settings, tuple(decreasing)),))
     scores = search_candidates([candidates], X[rows], codes, folds, [Scoring("neighbors", NEIGHBORS)], folds_seed)
-    return float(decreasing[best_candidate(decreasing, scores)])
+    return float(decreasing[choose_candidate(range(len(decreasing)), scores)])
 
 
 def tuning_subset(split: Split, seed: int) -> IntArray:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from covmetric._utils.validation import FloatArray, IntArray
-from covmetric.constraints import Constraints, LabelledPairs, PairSelection, constrain
+from covmetric.constraints import Constraints, LabelledPairs, PairSelection, constrain, select_pairs
 from covmetric.embeddings import Embedding
 from covmetric.learning.prior import apply_root, prior_spectrum, prior_uses_pairs
 from covmetric.learning.settings import LearningSettings, check_lam
@@ -47,6 +47,8 @@ class FittedProblem:
         because the divergence from the prior counts each number `copies` times.
     thin_prior : Spectrum or None, default=None
         The spectrum of the prior, if it differs from a multiple of the identity in few directions only.
+    groups : array of int of shape (l,) or None, default=None
+        The group of each example, for the selection of pairs. None means that there are no groups.
     """
 
     settings: LearningSettings
@@ -58,6 +60,7 @@ class FittedProblem:
     result: SolveResult | None = field(default=None, repr=False)
     copies: int = 1
     thin_prior: Spectrum | None = field(default=None, repr=False)
+    groups: IntArray | None = field(default=None, repr=False)
 
     @classmethod
     def at_prior(
@@ -69,6 +72,7 @@ class FittedProblem:
         rng: np.random.Generator | None = None,
         pairs: LabelledPairs | None = None,
         pair_weights: FloatArray | None = None,
+        groups: IntArray | None = None,
     ) -> FittedProblem:
         """Return the problem before learning, when W is the prior.
 
@@ -89,6 +93,8 @@ class FittedProblem:
             The labelled pairs, if they are given. The codes then have no meaning.
         pair_weights : array of shape (K,) or None, default=None
             The relative weights of the given pairs. None weights all pairs equally.
+        groups : array of int of shape (l,) or None, default=None
+            The group of each example, for the selection of pairs. None means that there are no groups.
 
         Returns
         -------
@@ -104,14 +110,17 @@ class FittedProblem:
         if pairs is None and prior_uses_pairs(settings.prior):
             assert settings.selection is not None
             generator = np.random.default_rng() if rng is None else copy.deepcopy(rng)
-            pairs = settings.selection.select(embedded.reshape(len(embedded), -1), codes, generator)
+            vectors = embedded.reshape(len(embedded), -1)
+            pairs = select_pairs(settings.selection, vectors, codes, generator, groups)
         data = PriorData(
             embedded, None if given else codes, pairs, pair_weights, copies, settings.prior_t, settings.shrinkage
         )
         spectrum = prior_spectrum(settings.prior, data)
         root = None if spectrum is None else spectrum.root()
         thin_prior = spectrum if spectrum is not None and spectrum.is_thin else None
-        return cls(settings, apply_root(root, embedded), codes, root, copies=copies, thin_prior=thin_prior)
+        return cls(
+            settings, apply_root(root, embedded), codes, root, copies=copies, thin_prior=thin_prior, groups=groups
+        )
 
     @property
     def interrupted(self) -> bool:
@@ -279,4 +288,13 @@ def _choose_constraints(fitted: FittedProblem, selection: PairSelection, rng: np
     """Choose pairs under the current metric, and set their bounds."""
     settings = fitted.settings
     mapped = None if fitted.result is None else fitted.result.transform(fitted.examples)
-    return constrain(fitted.examples, fitted.codes, selection, settings.bounds, settings.scale, rng, mapped=mapped)
+    return constrain(
+        fitted.examples,
+        fitted.codes,
+        selection,
+        settings.bounds,
+        settings.scale,
+        rng,
+        mapped=mapped,
+        groups=fitted.groups,
+    )

@@ -41,6 +41,7 @@ def extend(fitted: FittedProblem, embedded: FloatArray, codes: IntArray, random_
         fitted,
         examples=np.concatenate([fitted.examples, apply_root(fitted.root, embedded)]),
         codes=np.concatenate([fitted.codes, codes]),
+        groups=None,  # the groups of the new examples are unknown
     )
     if fitted.constraints is None or fitted.result is None:
         return extended

@@ -21,7 +21,6 @@ from covmetric.learning.fit import FittedProblem, fit_path
 from covmetric.learning.rules import RULES, Rule, get_rule
 from covmetric.learning.settings import LearningSettings
 from covmetric.learning.splits import Split
-from covmetric.metric import LearnedMetric
 from covmetric.neighbors.votes import count_votes
 
 #: The reason that `score_candidates` gives for missing scores after Ctrl-C.
@@ -215,10 +214,12 @@ def score_candidates(
             embedding, train, test = _embed_parts(candidates, X, split, shared)
             n_scored = 0
             for path in candidates.paths:
-                for fitted in _solve_candidates(path, train, codes[split.train], embedding, rng):
+                for fitted in _solve_candidates(path, train, codes, split, embedding, rng):
                     metric = fitted.learned_metric(embedding)
+                    references = metric.map(train)
+                    queries = references if split.leave_one_out else metric.map(test)
                     for scoring in scorings:
-                        scores[n_scored] = _accuracy(metric, train, test, codes, split, scoring)
+                        scores[n_scored] = _accuracy(references, queries, codes, split, scoring, train.shape[2])
                         n_scored += 1
     except KeyboardInterrupt:
         return scores, INTERRUPTED
@@ -267,7 +268,7 @@ def out_of_fold(
             warnings.simplefilter("ignore", UserWarning)
             warnings.simplefilter("ignore", ConvergenceWarning)
             embedding, train, test = _embed_parts(candidates, X, split, None)
-            fitted = _solve_candidates(candidates.paths[-1], train, codes[split.train], embedding, rng)[-1]
+            fitted = _solve_candidates(candidates.paths[-1], train, codes, split, embedding, rng)[-1]
             metric = fitted.learned_metric(embedding)
             rule = scoring.create(n_classes).fit(metric.map(train), codes[split.train])
             probabilities.append(rule.probabilities(metric.map(test)))
@@ -287,10 +288,17 @@ def _embed_parts(
 
 
 def _solve_candidates(
-    path: CandidatePath, train: FloatArray, codes: IntArray, embedding: Embedding, rng: np.random.Generator
+    path: CandidatePath,
+    train: FloatArray,
+    codes: IntArray,
+    split: Split,
+    embedding: Embedding,
+    rng: np.random.Generator,
 ) -> Sequence[FittedProblem]:
     """Return the solved problems of a path; raise KeyboardInterrupt if a solve was interrupted."""
-    start = FittedProblem.at_prior(path.settings, train, codes, embedding.copies_, rng)
+    start = FittedProblem.at_prior(
+        path.settings, train, codes[split.train], embedding.copies_, rng, groups=split.groups
+    )
     solved = fit_path(start, path.lambdas, rng)
     if len(solved) < len(path.lambdas) or any(fitted.interrupted for fitted in solved):
         raise KeyboardInterrupt
@@ -298,22 +306,22 @@ def _solve_candidates(
 
 
 def _accuracy(
-    metric: LearnedMetric, train: FloatArray, test: FloatArray, codes: IntArray, split: Split, scoring: Scoring
+    references: FloatArray, queries: FloatArray, codes: IntArray, split: Split, scoring: Scoring, n_columns: int
 ) -> float:
-    """Return the accuracy of the rule on the test part."""
+    """Return the accuracy of the rule on the test part; n_columns is the number of columns m of Phi(X)."""
     n_classes, rule, k = int(codes.max()) + 1, scoring.rule, scoring.n_neighbors
     by_vote = RULES[rule].is_vote_of_neighbors
-    references, train_codes = metric.map(train), codes[split.train]
+    train_codes = codes[split.train]
     if split.leave_one_out:
         require_vote(rule)
-        assert split.groups is not None
-        predicted = leave_one_out(references, codes, split.groups, k, n_classes)
-    elif by_vote and train.shape[2] > 1 and _fit_into_memory(references, len(test)):
+        groups = np.arange(len(codes)) if split.groups is None else split.groups
+        predicted = leave_one_out(references, codes, groups, k, n_classes)
+    elif by_vote and n_columns > 1 and _fit_into_memory(references, len(queries)):
         # NeighborsRule also proves that rounding has not hidden any neighbour, which doubles the time. Only vectors
         # with few digits need this proof, because distances between matrices do not tie.
-        predicted = _vote(cross_distances(metric.map(test), references), train_codes, k, n_classes)
+        predicted = _vote(cross_distances(queries, references), train_codes, k, n_classes)
     else:
-        predicted = scoring.create(n_classes).fit(references, train_codes).predict(metric.map(test))
+        predicted = scoring.create(n_classes).fit(references, train_codes).predict(queries)
     return float((predicted == codes[split.test]).mean())
 
 

@@ -112,18 +112,22 @@ def search_candidates(
     return scores
 
 
-def best_candidate(lambdas: Sequence[float], scores: FloatArray) -> int:
-    """Return the index of the candidate with the best mean score.
+def choose_candidate(preference: Sequence[int], scores: FloatArray, n_std_errors: float = 0.0) -> int:
+    """Return the index of the preferred candidate among those that are about as good as the best one.
 
+    A candidate is about as good as the best one if its mean score is at most `n_std_errors` standard errors lower. The
+    standard error is that of the differences from the best candidate on the same splits, pooled over the candidates.
     Only candidates with the largest number of scores are compared: a candidate that failed on a split is left out
-    unless all candidates failed on it. Ties are broken in favour of the largest lambda, then of the first candidate.
+    unless all candidates failed on it.
 
     Parameters
     ----------
-    lambdas : sequence of floats
-        The lambda of each candidate.
+    preference : sequence of int
+        The rank of each candidate in the order of preference. The smallest rank is preferred.
     scores : array of shape (n_candidates, n_splits)
         The accuracies. NaN marks a missing score.
+    n_std_errors : float, default=0.0
+        The number of standard errors. 0 chooses the best candidate, and the preferred one of several best candidates.
 
     Returns
     -------
@@ -132,16 +136,30 @@ def best_candidate(lambdas: Sequence[float], scores: FloatArray) -> int:
 
     Examples
     --------
-    >>> best_candidate([np.inf, 0.1, 0.01], np.array([[0.5, 0.9], [0.8, 0.8], [0.9, 0.7]]))
-    1
+    >>> scores = np.array([[0.5, 0.9], [0.8, 0.8], [0.9, 0.7]])
+    >>> choose_candidate([0, 1, 2], scores), choose_candidate([0, 1, 2], scores, n_std_errors=1.0)
+    (1, 0)
     """
     scored = scores[:, ~np.isnan(scores).all(axis=0)]
     n_scores = (~np.isnan(scored)).sum(axis=1)
     eligible = np.flatnonzero(n_scores == n_scores.max())
-    # All eligible candidates have the same number of scores, so the largest sum has the largest mean. The sums are
-    # rounded, because the order of the accuracies must not matter.
-    totals = np.nansum(scored, axis=1)
-    return max(eligible.tolist(), key=lambda i: (round(float(totals[i]), 12), lambdas[i], -i))
+    ranks = np.asarray(preference)[eligible]
+    # The means are rounded, because the order of the splits must not matter.
+    means = np.nanmean(scored[eligible], axis=1).round(12)
+    best = np.lexsort((ranks, -means))[0]
+    tolerance = n_std_errors * _pooled_standard_error(scored[eligible], int(best))
+    close = np.flatnonzero(means[best] - means <= tolerance + 1e-12)
+    return int(eligible[close[ranks[close].argmin()]])
+
+
+def _pooled_standard_error(scores: FloatArray, best: int) -> float:
+    """Return the root mean square of the standard errors of the differences from the best candidate."""
+    differences = np.delete(scores[best] - scores, best, axis=0)
+    differences = differences[:, ~np.isnan(differences).any(axis=0)]
+    n_candidates, n_splits = differences.shape
+    if n_candidates == 0 or n_splits < 2:
+        return 0.0
+    return float(np.sqrt(differences.var(axis=1, ddof=1).mean() / n_splits))
 
 
 def _shared_embeddings(grid: Sequence[PhiCandidates], X: npt.NDArray[np.generic]) -> list[EmbeddedExamples | None]:

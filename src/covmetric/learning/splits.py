@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,8 @@ class Split:
     test : array of int
         The indices of the test examples.
     groups : array or None, default=None
-        The group of each training example. Examples of one group stay together if the training part is split again.
+        The group of each training example, or None if there are no groups. Examples of one group stay together if the
+        training part is split again, and the selection of pairs depends on the groups.
     leave_one_out : bool, default=False
         If True, both parts hold all examples, and each example is classified by the examples outside its own group.
     """
@@ -37,6 +38,30 @@ class Split:
     test: IntArray
     groups: npt.NDArray[Any] | None = None
     leave_one_out: bool = False
+
+
+def check_groups(groups: Any, X: npt.NDArray[Any]) -> IntArray:
+    """Return the groups of examples as numbers.
+
+    Parameters
+    ----------
+    groups : array of shape (l,)
+        The group of each example, of any type that can be sorted.
+    X : array of shape (l, ...)
+        The examples.
+
+    Returns
+    -------
+    array of int of shape (l,)
+        Numbers from 0 to n_groups - 1.
+
+    Raises
+    ------
+    ValueError
+        If there is not one group for each example.
+    """
+    check_consistent_length(X, groups)
+    return np.asarray(np.unique(np.asarray(groups), return_inverse=True)[1], dtype=np.int64)
 
 
 def make_splits(cv: Any, X: npt.NDArray[Any], codes: IntArray, groups: Any, seed: int) -> list[Split]:
@@ -73,15 +98,15 @@ def make_splits(cv: Any, X: npt.NDArray[Any], codes: IntArray, groups: Any, seed
         If a split tests examples of a class that it does not train on.
     """
     if groups is not None:
-        check_consistent_length(X, groups)
-        distinct, groups = np.unique(np.asarray(groups), return_inverse=True)
+        distinct = np.unique(np.asarray(groups))
+        groups = check_groups(groups, X)
         if len(distinct) < 2:
             raise ValueError(f"groups has only one group, {distinct.tolist()[0]!r}: at least two groups are needed")
     if isinstance(cv, str):
         if cv != "loo":
             raise ValueError(_INVALID_CV.format(cv))
         everything = np.arange(len(codes))
-        return [Split(everything, everything, everything if groups is None else groups, leave_one_out=True)]
+        return [Split(everything, everything, groups, leave_one_out=True)]
     if is_count(cv):
         cv = _stratified_folds(int(cv), codes, groups, seed)
     with warnings.catch_warnings():
@@ -89,7 +114,7 @@ def make_splits(cv: Any, X: npt.NDArray[Any], codes: IntArray, groups: Any, seed
         folds = list(check_cv(cv, codes, classifier=True).split(X, codes, groups))
     splits = [Split(np.asarray(train, dtype=np.int64), np.asarray(test, dtype=np.int64)) for train, test in folds]
     _check_splits(splits, codes)
-    return splits
+    return splits if groups is None else [replace(split, groups=groups[split.train]) for split in splits]
 
 
 def _stratified_folds(n_folds: int, codes: IntArray, groups: IntArray | None, seed: int) -> Any:

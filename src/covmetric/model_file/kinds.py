@@ -13,7 +13,7 @@ import inspect
 import math
 import types
 import typing
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -144,7 +144,7 @@ def register_enum(tag: str, class_: type[enum.Enum]) -> None:
     ENUMS[tag] = class_
 
 
-def register_components(classes: Iterable[type]) -> None:
+def register_components(classes: Iterable[type], new: Collection[str] = ()) -> None:
     """Register classes whose objects consist of the arguments of their constructor.
 
     The objects keep the arguments in attributes of the same names. They have no other state.
@@ -153,6 +153,9 @@ def register_components(classes: Iterable[type]) -> None:
     ----------
     classes : iterable of types
         The classes, for example the values of a registry.
+    new : collection of str, default=()
+        The arguments that version 0.1.0 did not have. A file leaves them out if they have their default, so that the
+        files of old models stay the same.
 
     Examples
     --------
@@ -160,8 +163,9 @@ def register_components(classes: Iterable[type]) -> None:
     >>> register_components(SLACKS.values())
     """
     for class_ in classes:
-        names = list(constructor_defaults(class_))
-        register(Kind(class_.__name__, class_, _getter(names), _constructor(class_)))
+        required = {name: default for name, default in constructor_defaults(class_).items() if name not in new}
+        optional = {name: default for name, default in constructor_defaults(class_).items() if name in new}
+        register(Kind(class_.__name__, class_, _getter(list(required), optional), _constructor(class_)))
 
 
 def register_record(class_: Any, name: str | None = None) -> None:
@@ -363,8 +367,12 @@ def _is_finite(value: float) -> bool:
         return False
 
 
-def _getter(names: list[str]) -> Callable[[Any], dict[str, Any]]:
-    return lambda value: {name: getattr(value, name) for name in names}
+def _getter(names: list[str], optional: dict[str, Any]) -> Callable[[Any], dict[str, Any]]:
+    def get_state(value: Any) -> dict[str, Any]:
+        changed = [name for name, default in optional.items() if getattr(value, name) != default]
+        return {name: getattr(value, name) for name in (*names, *changed)}
+
+    return get_state
 
 
 def _constructor(cls: type) -> Callable[[dict[str, Any]], Any]:
