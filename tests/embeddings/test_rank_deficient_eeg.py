@@ -42,9 +42,9 @@ def preprocessing(bad):
     return np.kron(np.eye(N_BANDS), channels - channels.mean(axis=0))
 
 
-def deficient(X, bad):
-    """Return the matrices after the preprocessing, in squared volts."""
-    return SQUARED_VOLTS * congruence(preprocessing(bad), X)
+def deficient(X, bad, unit=SQUARED_VOLTS):
+    """Return the matrices after the preprocessing, by default in squared volts."""
+    return unit * congruence(preprocessing(bad), X)
 
 
 def twin(X, bad):
@@ -83,9 +83,10 @@ def distances(embedded):
 
 @pytest.mark.parametrize("make", EMBEDDINGS)
 @pytest.mark.parametrize(("bad", "n_null"), PREPROCESSING)
-def test_null_space_is_that_of_the_preprocessing(trials, make, bad, n_null):
-    X = deficient(trials.X, bad)
-    assert np.linalg.matrix_rank(X[::50], rtol=1e-12).tolist() == [24 - n_null] * len(X[::50])
+@pytest.mark.parametrize("unit", [1e-18, SQUARED_VOLTS, 1.0, 1e6])
+def test_null_space_is_that_of_the_preprocessing_in_every_unit(trials, make, bad, n_null, unit):
+    X = deficient(trials.X[trials.subject == 1], bad, unit)
+    assert np.linalg.matrix_rank(X[::10], rtol=1e-12).tolist() == [24 - n_null] * len(X[::10])
     phi = fit_deficient(make(), X, None, n_null)
     assert phi.null_space_.shape == (24, n_null)
     np.testing.assert_allclose(preprocessing(bad).T @ phi.null_space_, 0.0, atol=1e-9)
@@ -103,17 +104,19 @@ def test_distances_equal_those_of_the_full_rank_twin(trials, make, bad, n_null):
 
 @pytest.mark.parametrize("phi", ["relog", Tangent()], ids=["relog", "tangent"])
 @pytest.mark.parametrize(("bad", "n_null"), PREPROCESSING)
-def test_predictions_equal_those_on_the_full_rank_twin_in_another_unit(trials, phi, bad, n_null):
-    X, full, y = deficient(trials.X, bad), twin(trials.X, bad), trials.y
+def test_predictions_equal_those_on_the_full_rank_twin_in_every_unit(trials, phi, bad, n_null):
+    full, y = twin(trials.X, bad), trials.y
     accuracies = []
     for subject in np.unique(trials.subject):
         train, test = last_recording(trials, subject)
-        model = CovMetricClassifier(CovMetric(phi, random_state=0))
-        fit_deficient(model, X[train], y[train], n_null)
-        assert model.metric_.embedding.null_space_.shape == (24, n_null)
         expected = CovMetricClassifier(CovMetric(phi, random_state=0)).fit(full[train], y[train])
-        np.testing.assert_array_equal(model.predict(X[test]), expected.predict(full[test]))
-        accuracies.append(model.score(X[test], y[test]))
+        accuracies.append(expected.score(full[test], y[test]))
+        for unit in (SQUARED_VOLTS, 1.0):
+            X = deficient(trials.X, bad, unit)
+            model = CovMetricClassifier(CovMetric(phi, random_state=0))
+            fit_deficient(model, X[train], y[train], n_null)
+            assert model.metric_.embedding.null_space_.shape == (24, n_null)
+            np.testing.assert_array_equal(model.predict(X[test]), expected.predict(full[test]))
     assert len(accuracies) == 12 and np.mean(accuracies) > 0.45  # by chance 0.25
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -46,6 +47,17 @@ def test_names_are_those_of_the_registries():
         "covmetric-logreg",
         "covmetric-auto",
     ]
+
+
+def test_page_lists_every_method_and_whether_it_is_quick():
+    page = (Path(__file__).parents[2] / "docs" / "compare.md").read_text()
+    methods, example = page.split("## Methods")[1].split("## An example")
+    rows = [line.split(" | ") for line in methods.splitlines() if line.startswith("|")][2:]
+    listed = {name: row[-1] for row in rows for name in re.findall("`(.+?)`", row[1])}
+    assert listed == {name: f"{'no' if method.slow else 'yes'} |" for name, method in available_methods().items()}
+    starts = [line.split(" | ")[0] for line in example.splitlines() if line.startswith("| `")]
+    names = [name for start in starts for name in re.findall("`(.+?)`", start)]
+    assert "covmetric-auto" in names and set(names) <= set(listed)
 
 
 def test_all_methods_but_peers_classify_well(data):
