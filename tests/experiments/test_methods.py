@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
+from sklearn.base import clone
 
-from covmetric import CovMetric
+from covmetric import CovMetric, CovMetricClassifier
+from covmetric.estimators import cov_metric_cv
 from covmetric.experiments.compare import compare
 from covmetric.experiments.methods import CS, PHIS, Training, available_methods
 from covmetric.learning.rules import RULES, MeanRule
+from covmetric.learning.search import search_candidates
+from covmetric.learning.splits import make_splits
 from covmetric.peers import FIXED_DISTANCES, PEER_CLASSIFIERS, PEERS
 
 TUNED = {
@@ -38,7 +45,19 @@ def test_names_are_those_of_the_registries():
         *(f"covmetric-{rule}" for rule in short),
         *(f"covmetriccv-{rule}" for rule in short),
         "covmetric-logreg",
+        "covmetric-auto",
     ]
+
+
+def test_page_lists_every_method_and_whether_it_is_quick():
+    page = (Path(__file__).parents[2] / "docs" / "compare.md").read_text()
+    methods, example = page.split("## Methods")[1].split("## An example")
+    rows = [line.split(" | ") for line in methods.splitlines() if line.startswith("|")][2:]
+    listed = {name: row[-1] for row in rows for name in re.findall("`(.+?)`", row[1])}
+    assert listed == {name: f"{'no' if method.slow else 'yes'} |" for name, method in available_methods().items()}
+    starts = [line.split(" | ")[0] for line in example.splitlines() if line.startswith("| `")]
+    names = [name for start in starts for name in re.findall("`(.+?)`", start)]
+    assert "covmetric-auto" in names and set(names) <= set(listed)
 
 
 def test_all_methods_but_peers_classify_well(data):
@@ -51,7 +70,8 @@ def test_all_methods_but_peers_classify_well(data):
     assert len(CS) == 20
     per_rule = {name: 2 if rule.tuned == "C" else 1 for name, rule in RULES.items()}  # the default values of C
     searches = {f"covmetriccv-{rule.short_name(3)}": 20 * per_rule[name] for name, rule in RULES.items()}
-    assert candidates == {**TUNED, **searches}
+    default = CovMetricClassifier(rule="auto", random_state=0).fit(data.X, data.y).learner_
+    assert candidates == {**TUNED, **searches, "covmetric-auto": len(default.cv_results_["params"])}
     knn = next(row for row in table.rows if row.method == "riemann-knn")
     assert sum(knn.chosen.values()) == 2 and all("n_neighbors=" in words for words in knn.chosen)
 
@@ -70,6 +90,47 @@ def test_peers_are_tuned_on_the_inner_folds():
         assert search.cv is inner
     gmml = available_methods()["peer:gmml"].make(training).estimator
     assert (gmml["metric"].reg, gmml["metric"].random_state, gmml["neighbors"].n_neighbors) == (1e-6, 3, 3)
+
+
+@pytest.mark.parametrize("grouped", [True, False])
+def test_auto_is_the_default_search_on_the_inner_folds(data, monkeypatch, grouped):
+    """Its folds and its result are those of the same search with the inner folds as a list of splits."""
+    groups = data.groups if grouped else None
+    inner = [(split.train, split.test) for split in make_splits(3, data.X, data.y, groups, seed=5)]
+    searched = []
+
+    def spy(*arguments):
+        searched.append(arguments[3])
+        return search_candidates(*arguments)
+
+    monkeypatch.setattr(cov_metric_cv, "search_candidates", spy)
+    found = available_methods()["covmetric-auto"].make(Training(0.0, 3, lambda: inner, "")).fit(data.X, data.y)
+    (splits,) = searched
+    assert {tuple(split.test) for split in splits} == {tuple(test) for _, test in inner}
+    assert all(len(np.union1d(split.train, split.test)) == len(split.train) + len(split.test) == 36 for split in splits)
+    search = clone(found.learner_).set_params(cv=inner)
+    expected = CovMetricClassifier(search, rule="auto", random_state=3).fit(data.X, data.y)
+    assert search.random_state == 3
+    assert found.learner_.best_params_ == expected.learner_.best_params_
+    assert found.learner_.best_score_ == pytest.approx(expected.learner_.best_score_)
+    np.testing.assert_allclose(found.predict_proba(data.X), expected.predict_proba(data.X), rtol=1e-6, atol=1e-9)
+
+
+def test_auto_gets_regularised_matrices_and_its_choice_has_short_names(data):
+    """Its default search has no `reg`, so matrices with different null spaces need the regularisation of `compare`.
+
+    The representation of an embedding has commas, at which the printed table would cut the choices.
+    """
+    singular = data.X.copy()
+    for i, matrix in enumerate(singular):
+        matrix[i % 4] = matrix[:, i % 4] = 0.0
+    (row,) = compare(singular, data.y, methods=["covmetric-auto"], folds=2, reg=0).rows
+    assert "set reg" in row.failure
+    (row,) = compare(singular, data.y, methods=["covmetric-auto"], folds=2, reg=1e-3).rows
+    assert row.failure == "" and sum(row.chosen.values()) == 2
+    for words in row.chosen:
+        assert re.fullmatch(r"phi=[a-z]+ rule=[a-z]+( n_neighbors=\d+)? lam=(inf|[\de.-]+)( C=\d+)?", words), words
+        assert "(" not in words and "," not in words
 
 
 def test_registered_rule_takes_part(data, monkeypatch):

@@ -214,7 +214,7 @@ def _choice(classifier: Any) -> tuple[str, int]:
         return "", 0
     parameters = {name.split("__")[-1]: value for name, value in search.best_params_.items()}
     settings = [
-        f"{name}={value:.3g}" if isinstance(value, float) else f"{name}={value}"
+        f"{name}={value:.3g}" if isinstance(value, float) else f"{name}={getattr(value, 'name', value)}"
         for name, value in sorted(parameters.items(), key=lambda item: isinstance(item[1], float))
         if name not in ("pairs", "slack")  # CovMetricCV has a single candidate for these by default
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from joblib import Memory
@@ -114,6 +114,7 @@ def available_methods() -> dict[str, Method]:
         **{f"covmetric-{short}": Method(LEARNED, _learned(rule)) for short, rule in rules.items()},
         **{f"covmetriccv-{short}": Method(LEARNED, _searched(rule)) for short, rule in rules.items()},
         "covmetric-logreg": Method(LEARNED, _learned_logreg),
+        "covmetric-auto": Method(LEARNED, _auto, adds_reg=False),  # the default search has no reg
     }
 
 
@@ -140,6 +141,23 @@ class CachedNeighbors(KNearestNeighbor):
 
     def _predict_distances(self, X: Any) -> Any:
         return Memory(self.memory, verbose=0).cache(pairwise_distance)(X, self.covmeans_, metric=self.metric)
+
+
+class _AutoClassifier(CovMetricClassifier):
+    """`CovMetricClassifier` with rule='auto' and its default search, which uses given folds that do not overlap."""
+
+    def __init__(self, folds: list[tuple[IntArray, IntArray]] | None = None, *, random_state: Any = None) -> None:
+        super().__init__(rule="auto", random_state=random_state)
+        self.folds = folds
+
+    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+        if self.folds is not None:
+            # The default search splits by groups, and has at least as many folds as `compare` has inner folds.
+            # If every fold is a group, its folds are therefore these groups.
+            groups = np.empty(len(X), dtype=np.int64)
+            for fold, (_, test) in enumerate(self.folds):
+                groups[test] = fold
+        return super().fit(X, y, groups)
 
 
 def _fixed(phi: str, rule: str) -> Callable[[Training], Any]:
@@ -177,6 +195,10 @@ def _searched(rule: str) -> Callable[[Training], Any]:
         return CovMetricClassifier(search, rule=rule)
 
     return make
+
+
+def _auto(training: Training) -> Any:
+    return _AutoClassifier(training.inner_folds(), random_state=training.seed)
 
 
 def _learned_logreg(training: Training) -> Any:
