@@ -108,7 +108,7 @@ class Dual:
         if (multipliers < 0.0).any():
             return None
         signed = self._similar * multipliers
-        plus, minus = self._sums.gram(signed), self._sums.gram(-signed)
+        plus, minus = self._sums.signed_grams(signed)
         return self._from_grams(multipliers, self.t(multipliers), plus, minus, tol)
 
     def repaired(self, multipliers: FloatArray, tol: float = 0.0) -> DualPoint:
@@ -133,7 +133,7 @@ class Dual:
             return self._origin()
         t = self.t(clipped)
         signed = self._similar * clipped
-        plus, minus = self._sums.gram(signed), self._sums.gram(-signed)
+        plus, minus = self._sums.signed_grams(signed)
         point = self._from_grams(clipped, t, plus, minus, tol)
         if point is not None and not self._shrinking_helps(point, t):
             return point

@@ -14,6 +14,7 @@ from covmetric.solvers.interrupt import check_interrupt
 from covmetric.solvers.newton.dual_candidates import DualCandidates, coincident_terms
 from covmetric.solvers.newton.linesearch import Ray, search
 from covmetric.solvers.newton.start import best_multiple, first_weight_fraction
+from covmetric.solvers.newton.stretch import Stretch
 from covmetric.solvers.systems import ActiveTerms, System, choose_system, rates_along
 
 # A certificate is computed at least every this many steps, even if the estimated gap is still large.
@@ -25,8 +26,6 @@ _NEAR, _NEAR_GAPS = 1.0, 10.0
 # squared Newton decrement is below the first number or, if the pass is quick, below the second number times the
 # requested gap.
 _CLOSE, _CLOSE_GAPS = 0.01, 100.0
-# Steps that stretch W by more than this are also tried in the inverse of W.
-_LONG_STEP = 0.5
 # The squared Newton decrement at which an iterate counts as centred on the path.
 _CENTRED = 2.0
 # Until the iterate is centred, a step lowers P by about a constant. After more than _PATIENCE steps without centring,
@@ -106,24 +105,21 @@ class NewtonDirection:
 
     Attributes
     ----------
-    Delta : array of shape (n, n)
-        The direction in the coordinates of C.
+    stretch : Stretch
+        The matrix I + t Delta, with the direction Delta in the coordinates of C.
     gradient : array of shape (p,)
         The gradient of P in the same coordinates, as a half vector.
     decrement : float
         The squared Newton decrement.
-    spectrum : array of shape (n,)
-        The eigenvalues of Delta, ascending.
     ratio_rates : array of shape (K,)
         The derivatives of the squared distances along the direction, divided by the bounds.
     trace_rate : float
         The derivative of tr W along the direction.
     """
 
-    Delta: FloatArray
+    stretch: Stretch
     gradient: FloatArray
     decrement: float
-    spectrum: FloatArray
     ratio_rates: FloatArray
     trace_rate: float
 
@@ -152,6 +148,7 @@ class Newton(Solver[NewtonState]):
 
     name = "newton"
     default_max_iter = 200
+    is_random = False
 
     def __init__(self, memory: float = 2**30) -> None:
         self.memory = memory
@@ -204,7 +201,7 @@ class Newton(Solver[NewtonState]):
             terms.forces,
             terms.springs * problem.bounds[terms.active] * direction.ratio_rates[terms.active],
             direction.gradient,
-            direction.spectrum,
+            direction.stretch,
             _logdet(state.C),
             clipped_pays=direction.decrement <= _CLOSE or quick,
         )
@@ -255,10 +252,8 @@ def _direction(problem: MetricProblem, terms: ActiveTerms, system: System) -> Ne
     check_interrupt()
     half_step = C @ Delta
     rates = _rates(problem, half_step @ C.T, terms.active, system.rates(x) if system.keeps_pairs else None)
-    spectrum, _, failed = lapack.dsyevd(Delta, compute_v=0)
-    if failed:
-        raise StepFailed
-    return NewtonDirection(Delta, gradient, decrement, spectrum, rates / problem.bounds, float((half_step * C).sum()))
+    trace_rate = float(np.vdot(half_step, C))
+    return NewtonDirection(Stretch(Delta), gradient, decrement, rates / problem.bounds, trace_rate)
 
 
 def _rates(problem: MetricProblem, dW: FloatArray, active: IntArray, active_rates: FloatArray | None) -> FloatArray:
@@ -278,7 +273,7 @@ def _rates(problem: MetricProblem, dW: FloatArray, active: IntArray, active_rate
 def _ray(problem: MetricProblem, state: NewtonState, weights: FloatArray, direction: NewtonDirection) -> Ray:
     """Return P along the direction."""
     regulariser = float((state.C * state.C).sum()) - _logdet(state.C) - problem.n
-    return Ray(problem, weights, state.s, direction.ratio_rates, direction.spectrum, regulariser, direction.trace_rate)
+    return Ray(problem, weights, state.s, direction.ratio_rates, direction.stretch, regulariser, direction.trace_rate)
 
 
 def _advance(
@@ -290,14 +285,11 @@ def _advance(
     primal: float,
 ) -> float:
     """Take the step of length t, or the inverse step if it is better; return the objective there."""
-    C = state.C
-    root, failed = lapack.dpotrf(problem.sums.half.identity + t * direction.Delta, lower=True, clean=True)
-    if failed:
-        raise StepFailed
-    state.C, state.s = C @ root, state.s + t * direction.ratio_rates
-    if direction.spectrum[-1] > _LONG_STEP:
-        shorter = min(1.0, 0.9 / float(direction.spectrum[-1]))
-        return _try_inverse_step(problem, state, C, shorter * direction.Delta, weights, primal)
+    C, stretch = state.C, direction.stretch
+    state.C, state.s = C @ stretch.root(t), state.s + t * direction.ratio_rates
+    if stretch.is_long:
+        shorter = min(1.0, 0.9 / stretch.largest)
+        return _try_inverse_step(problem, state, C, shorter * stretch.Delta, weights, primal)
     return primal
 
 

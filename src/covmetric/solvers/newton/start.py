@@ -10,8 +10,10 @@ from covmetric.problem import MetricProblem
 
 # The stiffness per dimension up to which the full weights are used from the beginning.
 _MAX_STIFFNESS = 100.0
-# The width of the first bracket around log w, for the start w I.
-_BRACKET = 5e-2
+# The width of the first bracket around log w, for the start w I, and the accuracy of log w.
+_BRACKET, _ACCURACY = 5e-2, 1e-2
+# The number of guesses before the bracket. With slack 'is', a guess is exact if its active pairs are the right ones.
+_GUESSES = 2
 
 
 def best_multiple(problem: MetricProblem, weight_fraction: float) -> tuple[FloatArray, FloatArray]:
@@ -45,17 +47,23 @@ def best_multiple(problem: MetricProblem, weight_fraction: float) -> tuple[Float
         best = (n + float(c.sum())) / (n + float(c @ scaled) / w)
         return n * (w - 1.0) + float(c @ (slack.gradient(scaled) * scaled))
 
-    at_one = slope(0.0)
-    if at_one == 0.0:
+    guess, at_guess = 0.0, slope(0.0)
+    if at_guess == 0.0:
         return np.eye(n), s
+    for _ in range(_GUESSES):
+        guess = float(np.log(best))
+        at_guess = slope(guess)
+        # The second derivative in w is at least n / w^2, because the losses are convex.
+        if abs(at_guess) <= _ACCURACY * n:
+            w = float(np.exp(guess))
+            return np.sqrt(w) * np.eye(n), w * s
     # The guess is usually good, so a small bracket around it is enough.
-    guess = float(np.log(best))
-    below, above = (guess - _BRACKET, guess) if slope(guess) > 0.0 else (guess, guess + _BRACKET)
+    below, above = (guess - _BRACKET, guess) if at_guess > 0.0 else (guess, guess + _BRACKET)
     while slope(below) > 0.0 and below > guess - 300.0:
         below, above = guess - 2.0 * (guess - below), below
     while slope(above) < 0.0 and above < guess + 300.0:
         below, above = above, guess + 2.0 * (above - guess)
-    w = float(np.exp(brentq(slope, below, above, xtol=0.2 * _BRACKET)))
+    w = float(np.exp(brentq(slope, below, above, xtol=_ACCURACY)))
     return np.sqrt(w) * np.eye(n), w * s
 
 
