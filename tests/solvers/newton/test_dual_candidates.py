@@ -33,7 +33,7 @@ def test_estimates_match_the_dual(problem):
 def candidates(problem, spectrum, forces, changes, gradient=None, clipped_pays=False):
     half = problem.sums.half
     gradient = np.zeros(half.size) if gradient is None else gradient
-    stretch = Stretch(np.diag(spectrum))
+    stretch = Stretch(np.diag(spectrum), np.eye(problem.n))
     return DualCandidates(np.arange(problem.n_pairs), forces, changes, gradient, stretch, 0.0, clipped_pays)
 
 

@@ -250,10 +250,11 @@ def _direction(problem: MetricProblem, terms: ActiveTerms, system: System) -> Ne
     if not np.isfinite(decrement):
         raise StepFailed
     check_interrupt()
-    half_step = C @ Delta
-    rates = _rates(problem, half_step @ C.T, terms.active, system.rates(x) if system.keeps_pairs else None)
-    trace_rate = float(np.vdot(half_step, C))
-    return NewtonDirection(Stretch(Delta), gradient, decrement, rates / problem.bounds, trace_rate)
+    dW = terms.to_metric(Delta)
+    rates = _rates(problem, dW, terms.active, system.rates(x) if system.keeps_pairs else None)
+    return NewtonDirection(
+        Stretch(Delta, half.identity), gradient, decrement, rates / problem.bounds, float(dW.trace())
+    )
 
 
 def _rates(problem: MetricProblem, dW: FloatArray, active: IntArray, active_rates: FloatArray | None) -> FloatArray:

@@ -13,7 +13,7 @@ _MAX_STIFFNESS = 100.0
 # The width of the first bracket around log w, for the start w I, and the accuracy of log w.
 _BRACKET, _ACCURACY = 5e-2, 1e-2
 # The number of guesses before the bracket. With slack 'is', a guess is exact if its active pairs are the right ones.
-_GUESSES = 2
+_GUESSES = 3
 
 
 def best_multiple(problem: MetricProblem, weight_fraction: float) -> tuple[FloatArray, FloatArray]:
@@ -57,13 +57,16 @@ def best_multiple(problem: MetricProblem, weight_fraction: float) -> tuple[Float
         if abs(at_guess) <= _ACCURACY * n:
             w = float(np.exp(guess))
             return np.sqrt(w) * np.eye(n), w * s
-    # The guess is usually good, so a small bracket around it is enough.
-    below, above = (guess - _BRACKET, guess) if at_guess > 0.0 else (guess, guess + _BRACKET)
-    while slope(below) > 0.0 and below > guess - 300.0:
-        below, above = guess - 2.0 * (guess - below), below
-    while slope(above) < 0.0 and above < guess + 300.0:
-        below, above = above, guess + 2.0 * (above - guess)
-    w = float(np.exp(brentq(slope, below, above, xtol=_ACCURACY)))
+    # The guess is usually good, so a small bracket beside it is enough.
+    near, at_near, width = guess, at_guess, -_BRACKET if at_guess > 0.0 else _BRACKET
+    far, at_far = near + width, slope(near + width)
+    while at_far * at_guess > 0.0 and abs(width) < 300.0:
+        near, at_near, width = far, at_far, 2.0 * width
+        far, at_far = guess + width, slope(guess + width)
+    if abs(far - near) > _BRACKET:
+        w = float(np.exp(brentq(slope, near, far, xtol=_ACCURACY)))
+    else:
+        w = float(np.exp(near + (far - near) * at_near / (at_near - at_far)))
     return np.sqrt(w) * np.eye(n), w * s
 
 

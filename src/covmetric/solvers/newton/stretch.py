@@ -26,6 +26,8 @@ class Stretch:
     ----------
     Delta : array of shape (n, n)
         A symmetric matrix.
+    identity : array of shape (n, n)
+        The identity matrix.
 
     Attributes
     ----------
@@ -35,8 +37,9 @@ class Stretch:
         Whether the norm of Delta is so small that the step t = 1 is within the limit and not long.
     """
 
-    def __init__(self, Delta: FloatArray) -> None:
+    def __init__(self, Delta: FloatArray, identity: FloatArray) -> None:
         self.Delta = Delta
+        self._identity = identity
         self.is_short = float(np.vdot(Delta, Delta)) <= _LONG_STEP**2
 
     @functools.cached_property
@@ -96,7 +99,7 @@ class Stretch:
         """
         if not self.is_short:
             return float(np.log1p(-self.spectrum).sum()) if self.largest < 1.0 else None
-        root, _ = lapack.dpotrf(_shifted(-self.Delta), lower=True)
+        root, _ = lapack.dpotrf(self._identity - self.Delta, lower=True)
         return 2.0 * float(np.log(root.diagonal()).sum())
 
     @functools.cached_property
@@ -124,13 +127,7 @@ class Stretch:
         return self._root if t == 1.0 else self._factor(t)
 
     def _factor(self, t: float) -> FloatArray:
-        root, failed = lapack.dpotrf(_shifted(t * self.Delta), lower=True, clean=True)
+        root, failed = lapack.dpotrf(self._identity + t * self.Delta, lower=True, clean=True)
         if failed:
             raise StepFailed
         return np.asarray(root)
-
-
-def _shifted(matrix: FloatArray) -> FloatArray:
-    """Add the identity to a new matrix, in place."""
-    matrix.flat[:: len(matrix) + 1] += 1.0
-    return matrix

@@ -81,7 +81,7 @@ class IterativeSystem(System):
         return GaussianPreconditioner(mean, total, squares / weight if weight > 0.0 else 0.0)
 
     def solve(self, r: FloatArray) -> FloatArray:
-        C, half = self._terms.C, self._terms.half
+        terms, half = self._terms, self._terms.half
         norm2 = float(r @ r)
         # Inexact Newton: far from the optimum, a fixed fraction of the gradient is accurate enough.
         target = norm2 * (_CG_FRACTION**2 if norm2 > _CG_NEAR else norm2**2)
@@ -99,7 +99,7 @@ class IterativeSystem(System):
             new = float(np.vdot(residual, scaled))
             direction = scaled + new / product * direction
             product = new
-            image = direction + C.T @ self._hessian_product(C @ direction @ C.T) @ C
+            image = direction + terms.from_metric(self._hessian_product(terms.to_metric(direction)))
             curvature = float(np.vdot(direction, image))
             if not curvature > 0.0:
                 self.gave_up = True
