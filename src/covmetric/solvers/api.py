@@ -108,7 +108,7 @@ def _solve(
     warm_start: Any,
     callback: Callback | None,
 ) -> SolveResult:
-    """Solve a problem, but keep the sums over pairs for the next solve."""
+    """Solve a problem, but keep the sums over pairs for the next solve. The caller defers interrupts."""
     chosen = choose_solver(solver, problem)
     check_tolerance(tol)
     limit = chosen.default_max_iter if max_iter is None else max_iter
@@ -117,7 +117,7 @@ def _solve(
     if callback is not None and not callable(callback):
         raise ValueError(f"callback must be None or callable, got {callback!r}")
     threads = 1 if problem.n < tuning.ONE_THREAD_BELOW else None
-    with deferred_interrupts(), np.errstate(all="ignore"), limited_threads(threads, "blas"):
+    with np.errstate(all="ignore"), limited_threads(threads, "blas"):
         result = run(
             problem,
             chosen,

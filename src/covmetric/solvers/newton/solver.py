@@ -165,7 +165,7 @@ class Newton(Solver[NewtonState]):
         return NewtonState(C, s, tol, np.inf, point.multipliers, -np.inf, fraction, *coincident_terms(problem))
 
     def step(self, problem: MetricProblem, state: NewtonState) -> None:
-        weights = state.weight_fraction * problem.weights
+        weights = problem.weights if state.weight_fraction == 1.0 else state.weight_fraction * problem.weights
         terms = _active_terms(problem, state, weights)
         system = choose_system(terms, self.memory, state.iterative, preconditioned=state.preconditioned)
         direction = _direction(problem, terms, system)
@@ -236,8 +236,10 @@ def _active_terms(problem: MetricProblem, state: NewtonState, weights: FloatArra
     """Return the contributions of the active pairs to the gradient and the Hessian, with these weights."""
     active = np.flatnonzero(problem.terms.active(state.s) & (state.s > 0.0))
     s, b, c = state.s[active], problem.bounds[active], weights[active]
-    forces, springs = c / b * problem.slack.gradient(s), c / (b * b) * problem.slack.curvature(s)
-    return ActiveTerms(problem, state.C, active, forces, springs)
+    ratio = c / b
+    return ActiveTerms(
+        problem, state.C, active, ratio * problem.slack.gradient(s), ratio / b * problem.slack.curvature(s)
+    )
 
 
 def _direction(problem: MetricProblem, terms: ActiveTerms, system: System) -> NewtonDirection:
@@ -273,7 +275,7 @@ def _rates(problem: MetricProblem, dW: FloatArray, active: IntArray, active_rate
 
 def _ray(problem: MetricProblem, state: NewtonState, weights: FloatArray, direction: NewtonDirection) -> Ray:
     """Return P along the direction."""
-    regulariser = float((state.C * state.C).sum()) - _logdet(state.C) - problem.n
+    regulariser = float(np.vdot(state.C, state.C)) - _logdet(state.C) - problem.n
     return Ray(problem, weights, state.s, direction.ratio_rates, direction.stretch, regulariser, direction.trace_rate)
 
 

@@ -33,7 +33,7 @@ def best_multiple(problem: MetricProblem, weight_fraction: float) -> tuple[Float
     ratios : array of shape (K,)
         Squared distances divided by their bounds, in this metric.
     """
-    n, slack = problem.n, problem.slack
+    n, slack, identity = problem.n, problem.slack, problem.sums.half.identity
     s, weights = problem.squared_norms / problem.bounds, weight_fraction * problem.weights
     best = 1.0
 
@@ -49,14 +49,14 @@ def best_multiple(problem: MetricProblem, weight_fraction: float) -> tuple[Float
 
     guess, at_guess = 0.0, slope(0.0)
     if at_guess == 0.0:
-        return np.eye(n), s
+        return identity.copy(), s
     for _ in range(_GUESSES):
         guess = float(np.log(best))
         at_guess = slope(guess)
         # The second derivative in w is at least n / w^2, because the losses are convex.
         if abs(at_guess) <= _ACCURACY * n:
             w = float(np.exp(guess))
-            return np.sqrt(w) * np.eye(n), w * s
+            return np.sqrt(w) * identity, w * s
     # The guess is usually good, so a small bracket beside it is enough.
     near, at_near, width = guess, at_guess, -_BRACKET if at_guess > 0.0 else _BRACKET
     far, at_far = near + width, slope(near + width)
@@ -67,7 +67,7 @@ def best_multiple(problem: MetricProblem, weight_fraction: float) -> tuple[Float
         w = float(np.exp(brentq(slope, near, far, xtol=_ACCURACY)))
     else:
         w = float(np.exp(near + (far - near) * at_near / (at_near - at_far)))
-    return np.sqrt(w) * np.eye(n), w * s
+    return np.sqrt(w) * identity, w * s
 
 
 def stiffness(problem: MetricProblem, ratios: FloatArray) -> float:

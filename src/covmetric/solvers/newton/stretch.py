@@ -40,6 +40,7 @@ class Stretch:
     def __init__(self, Delta: FloatArray, identity: FloatArray) -> None:
         self.Delta = Delta
         self._identity = identity
+        self._root: FloatArray | None = None  # the factor for t = 1
         self.is_short = float(np.vdot(Delta, Delta)) <= _LONG_STEP**2
 
     @functools.cached_property
@@ -82,9 +83,9 @@ class Stretch:
             Its derivative.
         """
         if t == 1.0 and self.is_short:
-            root = self._root
-            lower, _ = lapack.dpotri(root, lower=True)  # the lower triangle of the inverse, and zeros above
-            slope = 2.0 * float(np.vdot(lower, self.Delta)) - float(lower.diagonal() @ self.Delta.diagonal())
+            root = self.root(1.0)
+            lower, _ = lapack.dpotri(root, lower=True)  # the lower triangle of the inverse, with zeros above
+            slope = 2.0 * float(np.vdot(lower.T, self.Delta)) - float(lower.diagonal() @ self.Delta.diagonal())
             return 2.0 * float(np.log(root.diagonal()).sum()), slope
         stretched = 1.0 + t * self.spectrum
         return float(np.log(stretched).sum()), float((self.spectrum / stretched).sum())
@@ -101,11 +102,6 @@ class Stretch:
             return float(np.log1p(-self.spectrum).sum()) if self.largest < 1.0 else None
         root, _ = lapack.dpotrf(self._identity - self.Delta, lower=True)
         return 2.0 * float(np.log(root.diagonal()).sum())
-
-    @functools.cached_property
-    def _root(self) -> FloatArray:
-        """The factor for t = 1."""
-        return self._factor(1.0)
 
     def root(self, t: float) -> FloatArray:
         """Return the lower triangular Cholesky factor of I + t Delta.
@@ -124,10 +120,11 @@ class Stretch:
         StepFailed
             If the matrix is not positive definite in floating point arithmetic.
         """
-        return self._root if t == 1.0 else self._factor(t)
-
-    def _factor(self, t: float) -> FloatArray:
+        if t == 1.0 and self._root is not None:
+            return self._root
         root, failed = lapack.dpotrf(self._identity + t * self.Delta, lower=True, clean=True)
         if failed:
             raise StepFailed
+        if t == 1.0:
+            self._root = root
         return np.asarray(root)

@@ -105,7 +105,7 @@ class PairSystem(System):
     def _factored(self, inner_products: FloatArray) -> FloatArray:
         """Return the factor of I + diag(roots) <B_j, B_k> diag(roots); the argument is overwritten."""
         inner_products *= self._roots * self._roots[:, None]
-        inner_products.flat[:: len(self._roots) + 1] += 1.0
+        inner_products.reshape(-1)[:: len(self._roots) + 1] += 1.0  # a view
         return _cholesky(inner_products.T)
 
     def solve(self, r: FloatArray) -> FloatArray:
