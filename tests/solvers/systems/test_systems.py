@@ -163,8 +163,8 @@ def hessian_products(monkeypatch, terms, r, accuracy):
     """Return the solution by conjugate gradients and the number of iterations."""
     products = []
     with monkeypatch.context() as patch:
-        product = IterativeSystem._hessian_product
-        patch.setattr(IterativeSystem, "_hessian_product", lambda self, E: products.append(1) or product(self, E))
+        image = IterativeSystem._image
+        patch.setattr(IterativeSystem, "_image", lambda self, X: products.append(1) or image(self, X))
         return IterativeSystem(terms, accuracy=accuracy).solve(r), len(products)
 
 

@@ -33,6 +33,8 @@ _CENTRED = 2.0
 _PATIENCE, _MAX_RETREATS = 8, 6
 # The factor by which the fraction of the weights grows at first, and its minimum after retreats.
 _GROWTH, _MIN_GROWTH = 30.0, 3.0
+# From this fraction on the full weights are used, because one more point on the path would take longer.
+_NEARLY_ALL = 0.5
 
 
 @dataclass
@@ -326,7 +328,8 @@ def _follow_path(problem: MetricProblem, state: NewtonState, t: float, decrement
     """Raise the fraction of the weights once the iterate is centred; start again if it is stuck near the boundary."""
     state.steps_at_fraction += 1
     if t == 0.0 or decrement <= _CENTRED:
-        state.weight_fraction = min(1.0, state.fraction_growth * state.weight_fraction)
+        grown = state.fraction_growth * state.weight_fraction
+        state.weight_fraction = 1.0 if grown > _NEARLY_ALL else grown
         state.steps_at_fraction = 0
     degenerate = is_degenerate(state.C)
     stuck = state.may_retreat and state.steps_at_fraction > _PATIENCE * (1 + state.retreats)

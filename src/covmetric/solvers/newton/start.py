@@ -8,7 +8,8 @@ from scipy.optimize import brentq
 from covmetric._utils.validation import FloatArray
 from covmetric.problem import MetricProblem
 
-# The stiffness per dimension up to which the full weights are used from the beginning.
+# The stiffness per dimension up to which the full weights are used from the beginning, for examples with as many columns
+# as rows. The curvature along a pair with fewer columns is larger than that along the identity, by a factor of n/m.
 _MAX_STIFFNESS = 100.0
 # The width of the first bracket around log w, for the start w I, and the accuracy of log w.
 _BRACKET, _ACCURACY = 5e-2, 1e-2
@@ -109,4 +110,5 @@ def first_weight_fraction(problem: MetricProblem, ratios: FloatArray) -> float:
         In (0, 1].
     """
     stiff = stiffness(problem, ratios)
-    return min(1.0, _MAX_STIFFNESS / stiff) if stiff > 0.0 else 1.0
+    limit = _MAX_STIFFNESS * min(1.0, problem.m / problem.n)
+    return min(1.0, limit / stiff) if stiff > 0.0 else 1.0
