@@ -208,9 +208,9 @@ class Hybrid(Solver[HybridState]):
             point = _newton_start(problem, state.first)
         started = solver.start(problem, point, state.rng)
         if isinstance(started, NewtonState):
-            # A retreat would lose the point.
-            started.may_retreat = started.weight_fraction < 1.0
-            if point is state.first:
+            started.may_retreat = started.weight_fraction < 1.0  # a warm start would be lost
+            if point.multipliers.any() and point.certificate.relative_gap > _NEWTON_GAP:
+                # The solution for larger lambda is optimal for a fraction of the weights.
                 started.weight_fraction = 1.0 - point.certificate.relative_gap
         if solver.name == Dykstra.name:  # its metric has to be that of the multipliers
             solver.resume(problem, started, point)

@@ -329,7 +329,8 @@ def _follow_path(problem: MetricProblem, state: NewtonState, t: float, decrement
     state.steps_at_fraction += 1
     if t == 0.0 or decrement <= _CENTRED:
         grown = state.fraction_growth * state.weight_fraction
-        state.weight_fraction = 1.0 if grown > _NEARLY_ALL else grown
+        nearly_all = 1.0 if state.retreats else _NEARLY_ALL  # after a retreat, the path is followed closely
+        state.weight_fraction = 1.0 if grown > nearly_all else grown
         state.steps_at_fraction = 0
     degenerate = is_degenerate(state.C)
     stuck = state.may_retreat and state.steps_at_fraction > _PATIENCE * (1 + state.retreats)

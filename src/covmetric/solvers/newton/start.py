@@ -8,13 +8,11 @@ from scipy.optimize import brentq
 from covmetric._utils.validation import FloatArray
 from covmetric.problem import MetricProblem
 
-# The stiffness per dimension up to which the full weights are used from the beginning, for examples with as many columns
+# The stiffness per dimension up to which the full weights are used from the beginning, if examples have as many columns
 # as rows. The curvature along a pair with fewer columns is larger than that along the identity, by a factor of n/m.
 _MAX_STIFFNESS = 100.0
 # The width of the first bracket around log w, for the start w I, and the accuracy of log w.
 _BRACKET, _ACCURACY = 5e-2, 1e-2
-# The number of guesses before the bracket. With slack 'is', a guess is exact if its active pairs are the right ones.
-_GUESSES = 3
 
 
 def best_multiple(problem: MetricProblem, weight_fraction: float) -> tuple[FloatArray, FloatArray]:
@@ -48,16 +46,14 @@ def best_multiple(problem: MetricProblem, weight_fraction: float) -> tuple[Float
         best = (n + float(c.sum())) / (n + float(c @ scaled) / w)
         return n * (w - 1.0) + float(c @ (slack.gradient(scaled) * scaled))
 
-    guess, at_guess = 0.0, slope(0.0)
-    if at_guess == 0.0:
+    if slope(0.0) == 0.0:
         return identity.copy(), s
-    for _ in range(_GUESSES):
-        guess = float(np.log(best))
-        at_guess = slope(guess)
-        # The second derivative in w is at least n / w^2, because the losses are convex.
-        if abs(at_guess) <= _ACCURACY * n:
-            w = float(np.exp(guess))
-            return np.sqrt(w) * identity, w * s
+    guess = float(np.log(best))
+    at_guess = slope(guess)
+    # The second derivative in w is at least n / w^2, because the losses are convex.
+    if abs(at_guess) <= _ACCURACY * n:
+        w = float(np.exp(guess))
+        return np.sqrt(w) * identity, w * s
     # The guess is usually good, so a small bracket beside it is enough.
     near, at_near, width = guess, at_guess, -_BRACKET if at_guess > 0.0 else _BRACKET
     far, at_far = near + width, slope(near + width)
