@@ -323,7 +323,10 @@ class PairSums:
 
         Returns
         -------
-        plus, minus : arrays of shape (n, n)
+        plus : array of shape (n, n)
+            The sum over the pairs with a positive weight.
+        minus : array of shape (n, n)
+            The sum of -w_k F_k F_k^T over the pairs with a negative weight.
         """
         triangles = self.lower_triangles()
         if triangles is None:
