@@ -264,3 +264,13 @@ def test_solution_is_that_of_the_literal_formulas(slack):
     assert result.basis is not None
     assert naive.primal(problem, result.W) == pytest.approx(result.certificate.primal, rel=1e-9)
     assert naive.dual(problem, result.multipliers) == pytest.approx(result.certificate.dual, rel=1e-9)
+
+
+def test_examples_with_as_many_columns_as_rows_are_left_alone_at_once(monkeypatch):
+    """Their differences span everything in general, unless there are many rows; no graph of the pairs is built."""
+    monkeypatch.setattr(span_module, "_centre", lambda problem: pytest.fail("the examples were centred"))
+    n = span_module.SPAN_ROWS
+    assert reduce_to_span(thin_problem(n=n, n_examples=2, m=n, K=2)) is None
+    for rows, m in ((n, n - 1), (span_module.SPAN_MANY_ROWS, span_module.SPAN_MANY_ROWS)):
+        with pytest.raises(pytest.fail.Exception, match="centred"):
+            reduce_to_span(thin_problem(n=rows, n_examples=2, m=m, K=2))

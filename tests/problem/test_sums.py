@@ -75,6 +75,9 @@ def test_every_sum_matches_the_literal_sum():
     np.testing.assert_allclose(sums.inner_products(E, chosen), np.einsum("kij,ij->k", A[chosen], E), **close)
     positive = np.maximum(weights, 0.0)
     np.testing.assert_allclose(sums.gram(weights), np.einsum("k,kij->ij", positive, A), **close)
+    plus, minus = sums.signed_grams(weights)
+    np.testing.assert_allclose(plus, np.einsum("k,kij->ij", positive, A), **close)
+    np.testing.assert_allclose(minus, np.einsum("k,kij->ij", positive - weights, A), **close)
     transformed = C.T @ np.einsum("k,kij->ij", positive, A) @ C
     np.testing.assert_allclose(sums.gram(weights, C), transformed, **close)
     np.testing.assert_allclose(sums.weighted_sum(weights), np.einsum("k,kij->ij", weights, A), **close)
@@ -234,7 +237,8 @@ def test_blocks_of_triangles_add_up_to_the_whole_sum(monkeypatch):
     monkeypatch.setattr(sums_module, "_SUM_BLOCK", 4)
     sums, _, A = sums_and_matrices(K=10)
     weights = np.random.default_rng(0).random(10)
-    np.testing.assert_allclose(sums.gram(weights), np.einsum("k,kij->ij", weights, A), rtol=1e-13, atol=1e-14)
+    for total in (sums.gram(weights), sums.signed_grams(weights)[0], sums.signed_grams(-weights)[1]):
+        np.testing.assert_allclose(total, np.einsum("k,kij->ij", weights, A), rtol=1e-13, atol=1e-14)
 
 
 def test_exact_rows_have_no_rounding_error():

@@ -12,7 +12,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from covmetric import Status, solve
-from covmetric.solvers import SOLVERS, Solver, get_solver
+from covmetric.solvers import SOLVERS, Solver, api, get_solver
 from tests import naive
 from tests.problems import small_problems
 
@@ -301,3 +301,13 @@ def test_representation_has_the_settings(solver):
     text = repr(solver)
     assert text.startswith(type(solver).__name__ + "(")
     assert snapshot(eval(text, {type(solver).__name__: type(solver)})) == snapshot(solver)
+
+
+@pytest.mark.parametrize("solver", [solver for solver in SOLVERS.values() if not solver.is_random])
+def test_methods_without_random_numbers_need_no_generator(solver, problem, monkeypatch):
+    seeded = solve(problem, solver(), random_state=1)
+    monkeypatch.setattr(api, "generator", lambda random_state: pytest.fail("a generator was created"))
+    result = solve(problem, solver())
+    np.testing.assert_array_equal(result.W, seeded.W)
+    with pytest.raises(pytest.fail.Exception, match="created"):  # a seed is still validated
+        solve(problem, solver(), random_state=1)

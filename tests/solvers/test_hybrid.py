@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from covmetric import CovMetric, Dykstra, Hybrid, Newton, Status, make_paper_problem, solve, solve_path
-from covmetric.solvers import hybrid
+from covmetric.solvers import StepFailed, hybrid
 from tests.problems import SLACKS, random_problem
 from tests.solvers.hostile import hostile_problem
 from tests.solvers.phases import METHODS, count_steps, let_fail, phases, thin_problem
@@ -174,3 +174,38 @@ def test_classes_with_an_example_in_common_up_to_rounding_errors_are_solved(solv
         learner = CovMetric("vector", lam=lam, solver=solver, random_state=0).fit(X, y)
         assert learner.result_.status is Status.SOLVED
         assert learner.result_.certificate.relative_gap <= 1e-6
+
+
+@pytest.mark.parametrize(("scale", "used"), [(1.0, True), (1e-3, False)])
+def test_newton_begins_at_a_good_warm_start_after_dykstra_has_crawled(scale, used, monkeypatch):
+    """The weights grow from the fraction for which the warm start is nearly optimal."""
+    problem = thin_problem(1e-6)
+    warm = scale * solve(thin_problem(1e-5)).multipliers
+    gap = problem.certify(None, warm).relative_gap
+    assert (0.1 < gap <= 0.9) == used
+    started = []
+    start = Newton.start
+
+    def recorded(self, problem, point, rng):
+        state = start(self, problem, point, rng)
+        started.append((point.multipliers.copy(), state))
+        return state
+
+    def first_step(self, problem, state):
+        raise StepFailed
+
+    monkeypatch.setattr(Newton, "start", recorded)
+    monkeypatch.setattr(Dykstra, "step", first_step)
+    fractions = []
+    step = Newton.step
+    monkeypatch.setattr(
+        Newton,
+        "step",
+        lambda self, problem, state: fractions.append(state.weight_fraction) or step(self, problem, state),
+    )
+    result = solve(problem, Hybrid(), warm_start=warm)
+    assert result.status is Status.SOLVED
+    assert started[0][0].any() == used
+    if used:
+        assert fractions[0] == pytest.approx(1.0 - gap)
+        assert not started[0][1].may_retreat

@@ -18,7 +18,7 @@ def certified(gap, tol=1e-6):
 
 
 def state_at(gap, tol=1e-6, **attributes):
-    state = hybrid.HybridState(Dykstra(), None, None, 0, 0, certified(gap, tol))
+    state = hybrid.HybridState(Dykstra(), None, None, 0, 0, certified(gap, tol), certified(gap, tol))
     for name, value in attributes.items():
         setattr(state, name, value)
     return state

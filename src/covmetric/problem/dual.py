@@ -108,7 +108,7 @@ class Dual:
         if (multipliers < 0.0).any():
             return None
         signed = self._similar * multipliers
-        plus, minus = self._sums.gram(signed), self._sums.gram(-signed)
+        plus, minus = self._sums.signed_grams(signed)
         return self._from_grams(multipliers, self.t(multipliers), plus, minus, tol)
 
     def repaired(self, multipliers: FloatArray, tol: float = 0.0) -> DualPoint:
@@ -133,7 +133,7 @@ class Dual:
             return self._origin()
         t = self.t(clipped)
         signed = self._similar * clipped
-        plus, minus = self._sums.gram(signed), self._sums.gram(-signed)
+        plus, minus = self._sums.signed_grams(signed)
         point = self._from_grams(clipped, t, plus, minus, tol)
         if point is not None and not self._shrinking_helps(point, t):
             return point
@@ -253,10 +253,10 @@ class Dual:
         """
         if point.value < 0.0:
             return True  # the origin, with value 0, is better
-        n = len(point.metric)
-        shrunk = np.eye(n) - point.metric
-        slope = float(np.trace(shrunk) - (self._weights * t * self._slack.xi(t)).sum())
-        curvature = float((shrunk**2).sum() + (self._weights * t**2 * self._slack.xi_prime(t)).sum())
+        shrunk = self._sums.half.identity - point.metric
+        forces = self._weights * t
+        slope = float(shrunk.trace() - forces @ self._slack.xi(t))
+        curvature = float(np.vdot(shrunk, shrunk) + (forces * t) @ self._slack.xi_prime(t))
         return slope < 0.0 and slope * slope > 2.0 * curvature * max(point.rounding, _UNIT * abs(point.value))
 
     def _best_scale(self, S: FloatArray, t: FloatArray) -> float:

@@ -454,12 +454,11 @@ class MetricProblem:
         """
         return self._dual.clipped(multipliers)
 
-    @_quietly
     def dual_losses(self, multipliers: FloatArray) -> float:
         """Return sum_k c_k h(t_k), the part of the dual objective that does not depend on I + S.
 
         Solvers that have computed log det(I + S) use this method to estimate the dual objective without a sum over the
-        A_k.
+        A_k. The loop of the solvers silences warnings about overflow.
 
         Parameters
         ----------

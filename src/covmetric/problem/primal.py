@@ -179,22 +179,26 @@ class Primal:
 
         # Far from underflow, so that d'' shift^2 is a number.
         clear = bool((similar * (s - 1.0) > shift).all() and (shift < _SMALL_SHIFT * s).all() and s.min() > 1e-100)
-        losses, deviation = self._clear_losses(s, shift) if clear else self._unclear_losses(similar, s, shift)
-        # The evaluation of d itself: a few roundings of terms no larger than d(s) + |d'(s)| s.
-        finite = (losses > 0.0) & np.isfinite(losses)
-        size = losses + np.where(finite, np.abs(self._slack.gradient(s)) * s, 0.0)
+        losses, deviation, size = (self._clear_losses if clear else self._unclear_losses)(similar, s, shift)
         error = weights * (deviation + 8.0 * _UNIT * size)
-        total = weights * losses
+        total = float((weights * losses).sum())
         # np.sum adds blocks of 128 numbers in pairs.
-        return float(total.sum()), float(error.sum()) + (128 + 64) * _UNIT * float(total.sum())
+        return total, float(error.sum()) + (128 + 64) * _UNIT * total
 
-    def _clear_losses(self, s: FloatArray, shift: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the losses of pairs that are active for every ratio within the shift, and how far they may deviate."""
-        deviation = np.abs(self._slack.gradient(s)) * shift + self._slack.curvature(s) * shift**2
-        return self._slack.divergence(s), deviation
+    def _clear_losses(
+        self, similar: FloatArray, s: FloatArray, shift: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the losses of pairs that are active for every ratio within the shift, their deviation and their size.
 
-    def _unclear_losses(self, similar: FloatArray, s: FloatArray, shift: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the losses of any pairs, and how far they may deviate: most at an end, since they are convex."""
+        The evaluation of d has a few roundings of terms no larger than its size, d(s) + |d'(s)| s.
+        """
+        losses, gradient = self._slack.divergence(s), np.abs(self._slack.gradient(s))
+        return losses, gradient * shift + self._slack.curvature(s) * shift**2, losses + gradient * s
+
+    def _unclear_losses(
+        self, similar: FloatArray, s: FloatArray, shift: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the losses, deviations and sizes of any pairs. A convex loss deviates most at an end."""
 
         def loss_at(ratios: FloatArray) -> FloatArray:
             return np.where(similar * (ratios - 1.0) > 0.0, self._slack.divergence(ratios), 0.0)
@@ -202,4 +206,6 @@ class Primal:
         losses = loss_at(s)
         upwards, downwards = loss_at(s + shift) - losses, loss_at(np.maximum(s - shift, 0.0)) - losses
         # An infinite loss may deviate by anything; the difference of two of them is not a number.
-        return losses, np.where(np.isinf(losses), np.inf, np.maximum(np.abs(upwards), np.abs(downwards)))
+        deviation = np.where(np.isinf(losses), np.inf, np.maximum(np.abs(upwards), np.abs(downwards)))
+        finite = (losses > 0.0) & np.isfinite(losses)
+        return losses, deviation, losses + np.where(finite, np.abs(self._slack.gradient(s)) * s, 0.0)

@@ -84,7 +84,8 @@ def reduce_to_span(problem: MetricProblem) -> Reduction | None:
     (100, 3)
     """
     n, m = problem.n, problem.m
-    if n < SPAN_ROWS:
+    # A single example has m columns.
+    if n < SPAN_ROWS or (n < SPAN_MANY_ROWS and m >= n):
         return None
     centring = _centre(problem)
     if centring is None:

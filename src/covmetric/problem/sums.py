@@ -313,12 +313,37 @@ class PairSums:
             total += flat.T @ flat
         return total
 
+    def signed_grams(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return `gram(weights)` and `gram(-weights)`, whose difference is the sum of all w_k F_k F_k^T.
+
+        Parameters
+        ----------
+        weights : array of shape (K,)
+            The weights w_k, of either sign.
+
+        Returns
+        -------
+        plus : array of shape (n, n)
+            The sum over the pairs with a positive weight.
+        minus : array of shape (n, n)
+            The sum of -w_k F_k F_k^T over the pairs with a negative weight.
+        """
+        triangles = self.lower_triangles()
+        if triangles is None:
+            return self.gram(weights), self.gram(-weights)
+        # Both sums take one pass over the triangles.
+        parts = np.empty((2, len(weights)))
+        np.maximum(weights, 0.0, out=parts[0])
+        np.subtract(parts[0], weights, out=parts[1])
+        plus, minus = self.half.from_lower(self._blocked_sum(parts, triangles))
+        return plus, minus
+
     @staticmethod
     def _blocked_sum(weights: FloatArray, triangles: FloatArray) -> FloatArray:
         """Return weights @ triangles by blocks, which keeps the bound on its rounding error small."""
-        total = weights[:_SUM_BLOCK] @ triangles[:_SUM_BLOCK]
-        for start in range(_SUM_BLOCK, len(weights), _SUM_BLOCK):
-            total += weights[start : start + _SUM_BLOCK] @ triangles[start : start + _SUM_BLOCK]
+        total = weights[..., :_SUM_BLOCK] @ triangles[:_SUM_BLOCK]
+        for start in range(_SUM_BLOCK, len(triangles), _SUM_BLOCK):
+            total += weights[..., start : start + _SUM_BLOCK] @ triangles[start : start + _SUM_BLOCK]
         return np.asarray(total)
 
     @property

@@ -19,6 +19,9 @@ from covmetric.solvers.loop import Callback, run
 from covmetric.solvers.registry import choose_solver
 from covmetric.solvers.result import SolveResult, Status
 
+# The generator of methods that use no random numbers.
+_UNUSED_GENERATOR = np.random.default_rng(0)
+
 
 def solve(
     problem: MetricProblem,
@@ -105,7 +108,7 @@ def _solve(
     warm_start: Any,
     callback: Callback | None,
 ) -> SolveResult:
-    """Solve a problem, but keep the sums over pairs for the next solve."""
+    """Solve a problem, but keep the sums over pairs for the next solve. The caller defers interrupts."""
     chosen = choose_solver(solver, problem)
     check_tolerance(tol)
     limit = chosen.default_max_iter if max_iter is None else max_iter
@@ -114,7 +117,7 @@ def _solve(
     if callback is not None and not callable(callback):
         raise ValueError(f"callback must be None or callable, got {callback!r}")
     threads = 1 if problem.n < tuning.ONE_THREAD_BELOW else None
-    with deferred_interrupts(), np.errstate(all="ignore"), limited_threads(threads, "blas"):
+    with np.errstate(all="ignore"), limited_threads(threads, "blas"):
         result = run(
             problem,
             chosen,
@@ -122,7 +125,7 @@ def _solve(
             max_iter=int(limit),
             start=_start(problem, warm_start, float(tol)),
             started=started,
-            rng=generator(chosen.default_seed if random_state is None else random_state),
+            rng=_generator(chosen, random_state),
             callback=callback,
             basis=basis,
         )
@@ -199,6 +202,13 @@ def solve_path(
                     break
                 started = time.perf_counter()
     return [results[i] for i in sorted(results)]
+
+
+def _generator(solver: Solver[Any], random_state: Any) -> np.random.Generator:
+    """Return the source of random numbers. Creating one takes a few percent of the time of a small solve."""
+    if random_state is None and not solver.is_random:
+        return _UNUSED_GENERATOR
+    return generator(solver.default_seed if random_state is None else random_state)
 
 
 def _start(problem: MetricProblem, warm_start: Any, tol: float) -> CertifiedPoint:

@@ -68,6 +68,8 @@ class Solver(ABC, Generic[State]):
         The limit on the number of iterations if the user does not set one.
     default_seed : int or None
         The seed if the user does not set one. None means a different seed in each solve.
+    is_random : bool
+        Whether the method uses random numbers. If not, no generator is created for a solve without a seed.
 
     Examples
     --------
@@ -79,6 +81,7 @@ class Solver(ABC, Generic[State]):
     name: ClassVar[str]
     default_max_iter: ClassVar[int]
     default_seed: ClassVar[int | None] = None
+    is_random: ClassVar[bool] = True
 
     def __repr__(self) -> str:
         settings = ", ".join(f"{name}={value!r}" for name, value in vars(self).items())
@@ -96,7 +99,7 @@ class Solver(ABC, Generic[State]):
             Feasible multipliers and their metric: zeros and the identity, or a warm start. The state must not share
             memory with this point.
         rng : numpy.random.Generator
-            The source of all random numbers of the solve.
+            The source of all random numbers of the solve. It is shared between solves if `is_random` is False.
 
         Returns
         -------

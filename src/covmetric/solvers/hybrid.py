@@ -19,6 +19,9 @@ from covmetric.solvers.newton.solver import NewtonState
 
 # Newton's model holds from this relative gap on: it then takes two to ten steps.
 _NEWTON_GAP = 0.1
+# If Dykstra crawls, Newton's method begins at the warm start if that has at most this relative gap, otherwise at the
+# identity. The solution for a ten times larger lambda has a relative gap of about 0.75.
+_WARM_GAP = 0.9
 # The steps that Newton's method takes from there, and that the interior-point method takes from the beginning.
 _NEWTON_STEPS, _INTERIOR_STEPS = 5.0, 16.0
 # The steps that Newton's method is expected to take after it had to start again with smaller weights, and their number
@@ -54,6 +57,8 @@ class HybridState:
         The number of iterations so far.
     projections : int
         The number of projections of earlier phases.
+    first : CertifiedPoint
+        The start of the solve.
     last : CertifiedPoint
         The last certified point.
     last_iter : int
@@ -75,6 +80,7 @@ class HybridState:
     rng: np.random.Generator
     n_iter: int
     projections: int
+    first: CertifiedPoint
     last: CertifiedPoint
     last_iter: int = 0
     epochs: int = -1
@@ -163,7 +169,7 @@ class Hybrid(Solver[HybridState]):
         get_order(self.order)  # an invalid order is refused even if Dykstra is not the first method
         warm = bool(point.multipliers.any()) and point.certificate.relative_gap <= _NEWTON_GAP
         solver = self._solver(Newton.name if warm else self.first)
-        state = HybridState(solver, None, rng, 0, 0, point)
+        state = HybridState(solver, None, rng, 0, 0, point, point)
         try:
             state.state = solver.start(problem, point, rng)
         except StepFailed:
@@ -199,12 +205,13 @@ class Hybrid(Solver[HybridState]):
         """Continue with another method from a certified point."""
         solver = self._solver(phase)
         if solver.name == Newton.name and not point.certificate.relative_gap <= _NEWTON_GAP:
-            point = problem.certified_arrays(
-                problem.sums.half.identity, np.zeros(problem.n_pairs), point.certificate.tol
-            )
+            point = _newton_start(problem, state.first)
         started = solver.start(problem, point, state.rng)
         if isinstance(started, NewtonState):
-            started.may_retreat = started.weight_fraction < 1.0
+            started.may_retreat = started.weight_fraction < 1.0  # a warm start would be lost
+            if point.multipliers.any() and point.certificate.relative_gap > _NEWTON_GAP:
+                # The solution for larger lambda is optimal for a fraction of the weights.
+                started.weight_fraction = 1.0 - point.certificate.relative_gap
         if solver.name == Dykstra.name:  # its metric has to be that of the multipliers
             solver.resume(problem, started, point)
         if state.state is not None:
@@ -244,6 +251,13 @@ class Hybrid(Solver[HybridState]):
 
 def _size(problem: MetricProblem) -> tuple[int, int, int]:
     return problem.n, problem.m, problem.n_pairs
+
+
+def _newton_start(problem: MetricProblem, first: CertifiedPoint) -> CertifiedPoint:
+    """Return the point from which Newton's method begins after Dykstra has crawled: a good warm start, or zeros."""
+    if first.certificate.relative_gap <= _WARM_GAP and first.multipliers.any():
+        return first
+    return problem.certified_arrays(problem.sums.half.identity, np.zeros(problem.n_pairs), first.certificate.tol)
 
 
 def _epochs_to(state: HybridState, gap: float) -> float:

@@ -9,6 +9,7 @@ from covmetric import MetricProblem, Newton, Status, make_paper_problem, solve
 from covmetric.problem.dual import Dual
 from covmetric.slacks import get_slack
 from covmetric.solvers.newton.dual_candidates import DualCandidates, coincident_terms
+from covmetric.solvers.newton.stretch import Stretch
 from tests import naive
 from tests.problems import SLACKS, has_finite_price, small_problems
 
@@ -32,7 +33,8 @@ def test_estimates_match_the_dual(problem):
 def candidates(problem, spectrum, forces, changes, gradient=None, clipped_pays=False):
     half = problem.sums.half
     gradient = np.zeros(half.size) if gradient is None else gradient
-    return DualCandidates(np.arange(problem.n_pairs), forces, changes, gradient, spectrum, 0.0, clipped_pays)
+    stretch = Stretch(np.diag(spectrum), np.eye(problem.n))
+    return DualCandidates(np.arange(problem.n_pairs), forces, changes, gradient, stretch, 0.0, clipped_pays)
 
 
 @pytest.fixture

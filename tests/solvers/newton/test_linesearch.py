@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from covmetric.solvers.newton.linesearch import Ray, search
+from covmetric.solvers.newton.stretch import Stretch
 from tests.problems import problem_seeds, random_problem
 
 
@@ -23,7 +24,7 @@ def test_the_ray_is_the_objective_and_the_search_descends(seed, size, draw):
     s = problem.squared_distances(C @ C.T) / problem.bounds
     ds = problem.sums.inner_products(C @ D @ C.T) / problem.bounds
     regulariser = -np.linalg.slogdet(C @ C.T)[1] + np.sum(C**2) - n
-    ray = Ray(problem, problem.weights, s, ds, np.linalg.eigvalsh(D), regulariser, float(np.sum((C @ D) * C)))
+    ray = Ray(problem, problem.weights, s, ds, Stretch(D, np.eye(n)), regulariser, float(np.sum((C @ D) * C)))
     t = 0.3 * min(ray.limit, 1.0)
     value, slope = ray.at(t)
     moved = C @ (np.eye(n) + t * D) @ C.T

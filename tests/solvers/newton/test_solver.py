@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from covmetric import MetricProblem, Newton, Status, make_paper_problem, solve
+from covmetric.solvers.newton import solver as newton
 from tests.problems import SLACKS
 
 
@@ -51,3 +52,15 @@ def test_memory_must_be_positive():
     with pytest.raises(ValueError, match="memory must be a positive number of bytes, got 0"):
         solve(make_paper_problem(3, 5, 1e-2, 0), Newton(memory=0))
     assert repr(Newton(memory=8)) == "Newton(memory=8)"
+
+
+@pytest.mark.parametrize(
+    ("fraction", "retreats", "expected"),
+    [(0.01, 0, 0.3), (0.016, 0, 0.48), (0.017, 0, 1.0), (0.5, 0, 1.0), (0.017, 1, 0.51), (0.5, 1, 1.0)],
+)
+def test_the_path_skips_points_close_to_the_full_weights_unless_it_had_to_start_again(fraction, retreats, expected):
+    problem = make_paper_problem(4, 10, 1e-2, 0)
+    state = Newton().start(problem, problem.certified(None, np.zeros(10)), np.random.default_rng(0))
+    state.weight_fraction, state.retreats = fraction, retreats
+    newton._follow_path(problem, state, t=1.0, decrement=1.0)
+    assert state.weight_fraction == pytest.approx(expected)

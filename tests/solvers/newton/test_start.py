@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from covmetric import MetricProblem, make_paper_problem
+from covmetric.problem.terms import PairTerms
 from covmetric.solvers.newton.start import best_multiple, first_weight_fraction
 from tests.problems import SLACKS, problem_seeds, random_problem
 
@@ -53,3 +54,40 @@ def test_first_weight_fraction_falls_with_the_weights():
 def test_first_weight_fraction_is_one_without_active_pairs():
     problem = MetricProblem.from_differences(np.eye(3)[None], [1], 10.0, 1e12)
     assert first_weight_fraction(problem, np.array([0.3])) == 1.0
+
+
+@pytest.mark.parametrize("slack", SLACKS)
+def test_first_weight_fraction_is_proportional_to_the_columns_per_row(slack):
+    """With the same ratios, vectors start with n times smaller weights than square matrices."""
+    rng = np.random.default_rng(0)
+    square, thin = (
+        MetricProblem.from_differences(rng.standard_normal((20, 6, m)), np.ones(20), 1.0, 1e6, slack) for m in (6, 1)
+    )
+    ratios = np.full(20, 2.0)
+    assert first_weight_fraction(thin, ratios) == pytest.approx(first_weight_fraction(square, ratios) / 6.0)
+    wide = MetricProblem.from_differences(rng.standard_normal((20, 6, 9)), np.ones(20), 1.0, 1e6, slack)
+    assert first_weight_fraction(wide, ratios) == pytest.approx(first_weight_fraction(square, ratios))
+
+
+def test_start_takes_few_evaluations(monkeypatch):
+    evaluations = []
+    active = PairTerms.active
+    monkeypatch.setattr(PairTerms, "active", lambda self, s: evaluations.append(1) or active(self, s))
+    for slack in ("is", "l2", "re"):
+        for lam in (1e-3, 1e-4):
+            evaluations.clear()
+            best_multiple(make_paper_problem(10, 50, lam, 0, slack), weight_fraction=1.0)
+            assert len(evaluations) <= 3
+    evaluations.clear()
+    best_multiple(make_paper_problem(50, 50, 1e-3, 0), weight_fraction=1.0)
+    assert len(evaluations) == 2, "the guess is exact"
+
+
+@pytest.mark.parametrize("slack", SLACKS)
+@pytest.mark.parametrize("lam", [1e-2, 1e-3, 1e-4])
+def test_start_is_accurate_to_a_few_percent(slack, lam):
+    problem = make_paper_problem(10, 50, lam, 0, slack)
+    w = best_multiple(problem, weight_fraction=1.0)[0][0, 0] ** 2
+    grid = w * np.linspace(0.9, 1.1, 41)
+    best = grid[np.argmin([problem.primal(value * np.eye(10)) for value in grid])]
+    assert w == pytest.approx(best, rel=0.03)

@@ -20,6 +20,7 @@ from covmetric.solvers.systems import (
     ThinSystem,
     choose_system,
     direct,
+    iterative,
     rates_along,
 )
 from covmetric.solvers.systems.preconditioner import GaussianPreconditioner
@@ -96,7 +97,14 @@ def accurate(terms):
     return IterativeSystem(terms, accuracy=1e-11)
 
 
-ALL_SYSTEMS = pytest.mark.parametrize("kind", [DenseSystem, PairSystem, ThinSystem, accurate])
+def accurate_by_chunks(terms):
+    """Return the system by conjugate gradients without any kept arrays."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(iterative, "KEPT_BYTES", 0)
+        return accurate(terms)
+
+
+ALL_SYSTEMS = pytest.mark.parametrize("kind", [DenseSystem, PairSystem, ThinSystem, accurate, accurate_by_chunks])
 DIRECT_SYSTEMS = pytest.mark.parametrize("kind", [DenseSystem, PairSystem, ThinSystem])
 
 
@@ -106,6 +114,8 @@ DIRECT_SYSTEMS = pytest.mark.parametrize("kind", [DenseSystem, PairSystem, ThinS
 def test_every_system_matches_the_dense_matrix(kind, m, examples, n_active):
     for seed in range(3):
         terms, rng = random_terms(m, seed, examples, n_active)
+        if seed == 2:  # as in the first step
+            terms = ActiveTerms(terms.problem, 0.7 * np.eye(terms.problem.n), terms.active, terms.forces, terms.springs)
         H, B = naive.step_system(terms.problem, terms.C, terms.active, terms.springs)
         system = kind(terms)
         np.testing.assert_allclose(system.force, terms.forces @ B, rtol=1e-9, atol=1e-9)
@@ -163,8 +173,8 @@ def hessian_products(monkeypatch, terms, r, accuracy):
     """Return the solution by conjugate gradients and the number of iterations."""
     products = []
     with monkeypatch.context() as patch:
-        product = IterativeSystem._hessian_product
-        patch.setattr(IterativeSystem, "_hessian_product", lambda self, E: products.append(1) or product(self, E))
+        image = IterativeSystem._image
+        patch.setattr(IterativeSystem, "_image", lambda self, X: products.append(1) or image(self, X))
         return IterativeSystem(terms, accuracy=accuracy).solve(r), len(products)
 
 
@@ -344,3 +354,13 @@ def test_newton_begins_its_next_step_with_the_preconditioner(monkeypatch):
     problem = MetricProblem.from_differences(F, np.where(rng.random(600) < 0.5, 1, -1), 0.3, 20.0)
     assert solve(problem, Newton(), tol=1e-6).status is Status.SOLVED
     assert not given[0] and True in given
+
+
+def test_conjugate_gradients_transform_small_differences_once(monkeypatch):
+    """An iteration then needs neither the differences nor products with C."""
+    monkeypatch.setattr(PairSums, "hessian_product", lambda *_: pytest.fail("the differences were used"))
+    terms, rng = hard_terms(40)
+    r = rng.standard_normal(78)
+    accurate(terms).solve(r)
+    with pytest.raises(pytest.fail.Exception, match="differences"):
+        accurate_by_chunks(terms).solve(r)

@@ -92,6 +92,7 @@ class Interior(Solver[InteriorState]):
 
     name = "interior"
     default_max_iter = 200
+    is_random = False
 
     def __init__(self, memory: float = 2**30) -> None:
         self.memory = memory

@@ -9,9 +9,7 @@ from scipy.linalg import lapack
 
 from covmetric._utils.validation import FloatArray, IntArray
 from covmetric.problem import MetricProblem
-
-# Beyond this largest eigenvalue of the step, alpha(W) may be better than its linearisation along the step.
-_LONG_STEP = 0.5
+from covmetric.solvers.newton.stretch import Stretch
 
 
 @dataclass(slots=True, eq=False)
@@ -46,8 +44,8 @@ class DualCandidates:
         c d'(s) / b of the active pairs, and its change along the step.
     gradient : array of shape (p,)
         The gradient as a half vector.
-    spectrum : array of shape (n,)
-        The eigenvalues of Delta, ascending.
+    stretch : Stretch
+        The matrix I + t Delta.
     logdet : float
         log det W.
     clipped_pays : bool
@@ -58,7 +56,7 @@ class DualCandidates:
     forces: FloatArray
     changes: FloatArray
     gradient: FloatArray
-    spectrum: FloatArray
+    stretch: Stretch
     logdet: float
     clipped_pays: bool
 
@@ -94,9 +92,10 @@ class DualCandidates:
     def _candidates(self, problem: MetricProblem) -> list[tuple[float, FloatArray]]:
         """Return log det C^T (I + S) C and the forces of each candidate."""
         candidates: list[tuple[float, FloatArray]] = []
-        if self.spectrum[-1] < 1.0:
-            candidates.append((float(np.log1p(-self.spectrum).sum()), self.forces + self.changes))
-        if self.spectrum[-1] > _LONG_STEP:  # far from the optimum, the linearisation may be the worse candidate
+        reverse_logdet = self.stretch.reverse_logdet()
+        if reverse_logdet is not None:
+            candidates.append((reverse_logdet, self.forces + self.changes))
+        if self.stretch.is_long:  # far from the optimum, the linearisation may be the worse candidate
             half = problem.sums.half
             root, failed = lapack.dpotrf(half.identity + half.unpack(self.gradient))
             candidates.append((-np.inf if failed else 2.0 * float(np.log(root.diagonal()).sum()), self.forces))

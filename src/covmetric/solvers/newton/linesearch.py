@@ -8,21 +8,20 @@ import numpy as np
 
 from covmetric._utils.validation import FloatArray
 from covmetric.problem import MetricProblem
+from covmetric.solvers.newton.stretch import Stretch
 
 # The search stops if the slope is at most this fraction of the slope at the start.
 _FLAT = 0.5
 _MAX_TRIES = 60
 # A step of this fraction of the limit counts as a step to the limit.
 _ALMOST = 0.9
-# No eigenvalue of W shrinks by more than this fraction in one step, because steps near the edge of the cone are short.
-_SHRINK = 0.8
 
 
 @dataclass(slots=True, eq=False)  # not frozen, because creating a frozen object takes some microseconds longer
 class Ray:
     """The objective P(W(t)) for W(t) = C (I + t Delta) C^T, t >= 0.
 
-    The squared distances are linear in t, and log det(I + t Delta) comes from the eigenvalues of Delta.
+    The squared distances are linear in t.
 
     Attributes
     ----------
@@ -32,8 +31,8 @@ class Ray:
         The weights of the problem, or a fraction of them.
     s, ds : arrays of shape (K,)
         Squared distances divided by their bounds at t = 0, and their derivatives in t.
-    eigenvalues : array of shape (n,)
-        The eigenvalues of Delta, ascending.
+    stretch : Stretch
+        The matrix I + t Delta.
     regulariser : float
         -log det W + tr W - n at t = 0.
     trace_rate : float
@@ -44,14 +43,14 @@ class Ray:
     weights: FloatArray
     s: FloatArray
     ds: FloatArray
-    eigenvalues: FloatArray
+    stretch: Stretch
     regulariser: float
     trace_rate: float
 
     @property
     def limit(self) -> float:
         """The largest t for which no eigenvalue of W shrinks too much."""
-        return -_SHRINK / float(self.eigenvalues[0]) if self.eigenvalues[0] < 0.0 else np.inf
+        return self.stretch.limit
 
     def at(self, t: float) -> tuple[float, float]:
         """Return the objective and its derivative at t.
@@ -69,12 +68,12 @@ class Ray:
             Its derivative.
         """
         problem, slack = self.problem, self.problem.slack
-        stretch = 1.0 + t * self.eigenvalues
+        logdet, logdet_slope = self.stretch.logdet(t)
         s = self.s + t * self.ds
         active = problem.terms.active(s)
         s, c = s[active], self.weights[active]
-        value = self.regulariser - np.log(stretch).sum() + t * self.trace_rate + c @ slack.divergence(s)
-        slope = self.trace_rate - (self.eigenvalues / stretch).sum() + (c * self.ds[active]) @ slack.gradient(s)
+        value = self.regulariser - logdet + t * self.trace_rate + c @ slack.divergence(s)
+        slope = self.trace_rate - logdet_slope + (c * self.ds[active]) @ slack.gradient(s)
         return float(value), float(slope)
 
 
@@ -102,13 +101,21 @@ def search(ray: Ray, start: tuple[float, float]) -> tuple[float, float]:
     if not slope0 < 0.0:
         return 0.0, value0
     noise = 1e-14 * max(1.0, abs(value0))
+
+    def is_enough(t: float, value: float, slope: float) -> bool:
+        return abs(slope) <= -_FLAT * slope0 and value <= value0 + 1e-4 * t * slope0 + noise
+
+    if ray.stretch.is_short:  # without the limit, which takes longer to compute than the objective
+        value, slope = ray.at(1.0)
+        if is_enough(1.0, value, slope):
+            return 1.0, value
     lo, slope_lo = 0.0, slope0
     hi, slope_hi = ray.limit, np.inf
     t = 1.0 if hi > 1.0 else _ALMOST * hi
     for _ in range(_MAX_TRIES):
         value, slope = ray.at(t)
         good = np.isfinite(value) and np.isfinite(slope)
-        if good and abs(slope) <= -_FLAT * slope0 and value <= value0 + 1e-4 * t * slope0 + noise:
+        if good and is_enough(t, value, slope):
             return t, value
         if good and slope < 0.0 and hi == ray.limit and t >= _ALMOST * hi:
             return t, value  # the minimum is beyond the limit

@@ -14,6 +14,7 @@ from covmetric.solvers.interrupt import check_interrupt
 from covmetric.solvers.newton.dual_candidates import DualCandidates, coincident_terms
 from covmetric.solvers.newton.linesearch import Ray, search
 from covmetric.solvers.newton.start import best_multiple, first_weight_fraction
+from covmetric.solvers.newton.stretch import Stretch
 from covmetric.solvers.systems import ActiveTerms, System, choose_system, rates_along
 
 # A certificate is computed at least every this many steps, even if the estimated gap is still large.
@@ -25,8 +26,6 @@ _NEAR, _NEAR_GAPS = 1.0, 10.0
 # squared Newton decrement is below the first number or, if the pass is quick, below the second number times the
 # requested gap.
 _CLOSE, _CLOSE_GAPS = 0.01, 100.0
-# Steps that stretch W by more than this are also tried in the inverse of W.
-_LONG_STEP = 0.5
 # The squared Newton decrement at which an iterate counts as centred on the path.
 _CENTRED = 2.0
 # Until the iterate is centred, a step lowers P by about a constant. After more than _PATIENCE steps without centring,
@@ -34,6 +33,8 @@ _CENTRED = 2.0
 _PATIENCE, _MAX_RETREATS = 8, 6
 # The factor by which the fraction of the weights grows at first, and its minimum after retreats.
 _GROWTH, _MIN_GROWTH = 30.0, 3.0
+# From this fraction on the full weights are used, because one more point on the path would take longer.
+_NEARLY_ALL = 0.5
 
 
 @dataclass
@@ -106,24 +107,21 @@ class NewtonDirection:
 
     Attributes
     ----------
-    Delta : array of shape (n, n)
-        The direction in the coordinates of C.
+    stretch : Stretch
+        The matrix I + t Delta, with the direction Delta in the coordinates of C.
     gradient : array of shape (p,)
         The gradient of P in the same coordinates, as a half vector.
     decrement : float
         The squared Newton decrement.
-    spectrum : array of shape (n,)
-        The eigenvalues of Delta, ascending.
     ratio_rates : array of shape (K,)
         The derivatives of the squared distances along the direction, divided by the bounds.
     trace_rate : float
         The derivative of tr W along the direction.
     """
 
-    Delta: FloatArray
+    stretch: Stretch
     gradient: FloatArray
     decrement: float
-    spectrum: FloatArray
     ratio_rates: FloatArray
     trace_rate: float
 
@@ -152,6 +150,7 @@ class Newton(Solver[NewtonState]):
 
     name = "newton"
     default_max_iter = 200
+    is_random = False
 
     def __init__(self, memory: float = 2**30) -> None:
         self.memory = memory
@@ -168,7 +167,7 @@ class Newton(Solver[NewtonState]):
         return NewtonState(C, s, tol, np.inf, point.multipliers, -np.inf, fraction, *coincident_terms(problem))
 
     def step(self, problem: MetricProblem, state: NewtonState) -> None:
-        weights = state.weight_fraction * problem.weights
+        weights = problem.weights if state.weight_fraction == 1.0 else state.weight_fraction * problem.weights
         terms = _active_terms(problem, state, weights)
         system = choose_system(terms, self.memory, state.iterative, preconditioned=state.preconditioned)
         direction = _direction(problem, terms, system)
@@ -204,7 +203,7 @@ class Newton(Solver[NewtonState]):
             terms.forces,
             terms.springs * problem.bounds[terms.active] * direction.ratio_rates[terms.active],
             direction.gradient,
-            direction.spectrum,
+            direction.stretch,
             _logdet(state.C),
             clipped_pays=direction.decrement <= _CLOSE or quick,
         )
@@ -239,8 +238,10 @@ def _active_terms(problem: MetricProblem, state: NewtonState, weights: FloatArra
     """Return the contributions of the active pairs to the gradient and the Hessian, with these weights."""
     active = np.flatnonzero(problem.terms.active(state.s) & (state.s > 0.0))
     s, b, c = state.s[active], problem.bounds[active], weights[active]
-    forces, springs = c / b * problem.slack.gradient(s), c / (b * b) * problem.slack.curvature(s)
-    return ActiveTerms(problem, state.C, active, forces, springs)
+    ratio = c / b
+    return ActiveTerms(
+        problem, state.C, active, ratio * problem.slack.gradient(s), ratio / b * problem.slack.curvature(s)
+    )
 
 
 def _direction(problem: MetricProblem, terms: ActiveTerms, system: System) -> NewtonDirection:
@@ -253,12 +254,11 @@ def _direction(problem: MetricProblem, terms: ActiveTerms, system: System) -> Ne
     if not np.isfinite(decrement):
         raise StepFailed
     check_interrupt()
-    half_step = C @ Delta
-    rates = _rates(problem, half_step @ C.T, terms.active, system.rates(x) if system.keeps_pairs else None)
-    spectrum, _, failed = lapack.dsyevd(Delta, compute_v=0)
-    if failed:
-        raise StepFailed
-    return NewtonDirection(Delta, gradient, decrement, spectrum, rates / problem.bounds, float((half_step * C).sum()))
+    dW = terms.to_metric(Delta)
+    rates = _rates(problem, dW, terms.active, system.rates(x) if system.keeps_pairs else None)
+    return NewtonDirection(
+        Stretch(Delta, half.identity), gradient, decrement, rates / problem.bounds, float(dW.trace())
+    )
 
 
 def _rates(problem: MetricProblem, dW: FloatArray, active: IntArray, active_rates: FloatArray | None) -> FloatArray:
@@ -277,8 +277,8 @@ def _rates(problem: MetricProblem, dW: FloatArray, active: IntArray, active_rate
 
 def _ray(problem: MetricProblem, state: NewtonState, weights: FloatArray, direction: NewtonDirection) -> Ray:
     """Return P along the direction."""
-    regulariser = float((state.C * state.C).sum()) - _logdet(state.C) - problem.n
-    return Ray(problem, weights, state.s, direction.ratio_rates, direction.spectrum, regulariser, direction.trace_rate)
+    regulariser = float(np.vdot(state.C, state.C)) - _logdet(state.C) - problem.n
+    return Ray(problem, weights, state.s, direction.ratio_rates, direction.stretch, regulariser, direction.trace_rate)
 
 
 def _advance(
@@ -290,14 +290,11 @@ def _advance(
     primal: float,
 ) -> float:
     """Take the step of length t, or the inverse step if it is better; return the objective there."""
-    C = state.C
-    root, failed = lapack.dpotrf(problem.sums.half.identity + t * direction.Delta, lower=True, clean=True)
-    if failed:
-        raise StepFailed
-    state.C, state.s = C @ root, state.s + t * direction.ratio_rates
-    if direction.spectrum[-1] > _LONG_STEP:
-        shorter = min(1.0, 0.9 / float(direction.spectrum[-1]))
-        return _try_inverse_step(problem, state, C, shorter * direction.Delta, weights, primal)
+    C, stretch = state.C, direction.stretch
+    state.C, state.s = C @ stretch.root(t), state.s + t * direction.ratio_rates
+    if stretch.is_long:
+        shorter = min(1.0, 0.9 / stretch.largest)
+        return _try_inverse_step(problem, state, C, shorter * stretch.Delta, weights, primal)
     return primal
 
 
@@ -331,7 +328,9 @@ def _follow_path(problem: MetricProblem, state: NewtonState, t: float, decrement
     """Raise the fraction of the weights once the iterate is centred; start again if it is stuck near the boundary."""
     state.steps_at_fraction += 1
     if t == 0.0 or decrement <= _CENTRED:
-        state.weight_fraction = min(1.0, state.fraction_growth * state.weight_fraction)
+        grown = state.fraction_growth * state.weight_fraction
+        nearly_all = 1.0 if state.retreats else _NEARLY_ALL  # after a retreat, the path is followed closely
+        state.weight_fraction = 1.0 if grown > nearly_all else grown
         state.steps_at_fraction = 0
     degenerate = is_degenerate(state.C)
     stuck = state.may_retreat and state.steps_at_fraction > _PATIENCE * (1 + state.retreats)

@@ -8,10 +8,11 @@ from scipy.optimize import brentq
 from covmetric._utils.validation import FloatArray
 from covmetric.problem import MetricProblem
 
-# The stiffness per dimension up to which the full weights are used from the beginning.
+# The stiffness per dimension up to which the full weights are used from the beginning, if examples have as many columns
+# as rows. The curvature along a pair with fewer columns is larger than that along the identity, by a factor of n/m.
 _MAX_STIFFNESS = 100.0
-# The width of the first bracket around log w, for the start w I.
-_BRACKET = 5e-2
+# The width of the first bracket around log w, for the start w I, and the accuracy of log w.
+_BRACKET, _ACCURACY = 5e-2, 1e-2
 
 
 def best_multiple(problem: MetricProblem, weight_fraction: float) -> tuple[FloatArray, FloatArray]:
@@ -31,7 +32,7 @@ def best_multiple(problem: MetricProblem, weight_fraction: float) -> tuple[Float
     ratios : array of shape (K,)
         Squared distances divided by their bounds, in this metric.
     """
-    n, slack = problem.n, problem.slack
+    n, slack, identity = problem.n, problem.slack, problem.sums.half.identity
     s, weights = problem.squared_norms / problem.bounds, weight_fraction * problem.weights
     best = 1.0
 
@@ -45,18 +46,25 @@ def best_multiple(problem: MetricProblem, weight_fraction: float) -> tuple[Float
         best = (n + float(c.sum())) / (n + float(c @ scaled) / w)
         return n * (w - 1.0) + float(c @ (slack.gradient(scaled) * scaled))
 
-    at_one = slope(0.0)
-    if at_one == 0.0:
-        return np.eye(n), s
-    # The guess is usually good, so a small bracket around it is enough.
+    if slope(0.0) == 0.0:
+        return identity.copy(), s
     guess = float(np.log(best))
-    below, above = (guess - _BRACKET, guess) if slope(guess) > 0.0 else (guess, guess + _BRACKET)
-    while slope(below) > 0.0 and below > guess - 300.0:
-        below, above = guess - 2.0 * (guess - below), below
-    while slope(above) < 0.0 and above < guess + 300.0:
-        below, above = above, guess + 2.0 * (above - guess)
-    w = float(np.exp(brentq(slope, below, above, xtol=0.2 * _BRACKET)))
-    return np.sqrt(w) * np.eye(n), w * s
+    at_guess = slope(guess)
+    # The second derivative in w is at least n / w^2, because the losses are convex.
+    if abs(at_guess) <= _ACCURACY * n:
+        w = float(np.exp(guess))
+        return np.sqrt(w) * identity, w * s
+    # The guess is usually good, so a small bracket beside it is enough.
+    near, at_near, width = guess, at_guess, -_BRACKET if at_guess > 0.0 else _BRACKET
+    far, at_far = near + width, slope(near + width)
+    while at_far * at_guess > 0.0 and abs(width) < 300.0:
+        near, at_near, width = far, at_far, 2.0 * width
+        far, at_far = guess + width, slope(guess + width)
+    if abs(far - near) > _BRACKET:
+        w = float(np.exp(brentq(slope, near, far, xtol=_ACCURACY)))
+    else:
+        w = float(np.exp(near + (far - near) * at_near / (at_near - at_far)))
+    return np.sqrt(w) * identity, w * s
 
 
 def stiffness(problem: MetricProblem, ratios: FloatArray) -> float:
@@ -98,4 +106,5 @@ def first_weight_fraction(problem: MetricProblem, ratios: FloatArray) -> float:
         In (0, 1].
     """
     stiff = stiffness(problem, ratios)
-    return min(1.0, _MAX_STIFFNESS / stiff) if stiff > 0.0 else 1.0
+    limit = _MAX_STIFFNESS * min(1.0, problem.m / problem.n)
+    return min(1.0, limit / stiff) if stiff > 0.0 else 1.0

@@ -54,7 +54,7 @@ class System(ABC):
         """
         terms = self._terms
         total = terms.problem.sums.weighted_sum(terms.over_all_pairs(weights))
-        return terms.half.pack(terms.C.T @ total @ terms.C)
+        return terms.half.pack(terms.from_metric(total))
 
     def rates(self, x: FloatArray) -> FloatArray:
         """Return <B_k, X> of the active pairs.
@@ -69,7 +69,7 @@ class System(ABC):
         array of shape (a,)
         """
         terms = self._terms
-        dW = terms.C @ terms.half.unpack(x) @ terms.C.T
+        dW = terms.to_metric(terms.half.unpack(x))
         return rates_along(terms.problem.sums, dW)[terms.active]
 
     @abstractmethod

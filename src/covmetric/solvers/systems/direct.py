@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 
 import numpy as np
 from scipy.linalg import blas, lapack
@@ -104,8 +105,9 @@ class PairSystem(System):
 
     def _factored(self, inner_products: FloatArray) -> FloatArray:
         """Return the factor of I + diag(roots) <B_j, B_k> diag(roots); the argument is overwritten."""
-        inner_products *= self._roots * self._roots[:, None]
-        inner_products.flat[:: len(self._roots) + 1] += 1.0
+        inner_products *= self._roots
+        inner_products *= self._roots[:, None]
+        inner_products.reshape(-1)[:: len(self._roots) + 1] += 1.0  # a view
         return _cholesky(inner_products.T)
 
     def solve(self, r: FloatArray) -> FloatArray:
@@ -158,11 +160,15 @@ class ThinSystem(PairSystem):
         return np.asarray(np.einsum("kan,kan->k", image, self._G))
 
     def _inner_products(self) -> FloatArray:
-        count, m, _ = self._G.shape
-        total = np.zeros((count, count))
-        for i in range(m):
-            for j in range(m):
-                product = self._G[:, i] @ self._G[:, j].T
-                product *= product
-                total += product
+        m = self._G.shape[1]
+        total = _squared_product(self._G[:, 0], self._G[:, 0])
+        for i, j in itertools.islice(itertools.product(range(m), repeat=2), 1, None):
+            total += _squared_product(self._G[:, i], self._G[:, j])
         return total
+
+
+def _squared_product(A: FloatArray, B: FloatArray) -> FloatArray:
+    """Return the entrywise square of A B^T."""
+    product = np.asarray(A @ B.T)
+    product *= product
+    return product

@@ -6,6 +6,7 @@ import functools
 
 import numpy as np
 
+from covmetric._utils.tuning import KEPT_BYTES
 from covmetric._utils.validation import FloatArray
 from covmetric.solvers.systems.base import System
 from covmetric.solvers.systems.preconditioner import GaussianPreconditioner
@@ -56,7 +57,31 @@ class IterativeSystem(System):
         self._gaussian = len(terms.active) > terms.half.size
         self.preconditioned = preconditioned and self._gaussian
         self._springs = terms.over_all_pairs(terms.springs)
+        self._kept = self._transformed()
+        self._buffer = None if self._kept is None else np.empty_like(self._kept)
         self.force = self.weighted_sum(terms.forces)
+
+    def _transformed(self) -> FloatArray | None:
+        """Return the differences of the active pairs in the coordinates of C, if they are small and of use."""
+        terms, sums = self._terms, self._terms.problem.sums
+        shape = (len(terms.active), terms.problem.m, terms.problem.n)
+        if sums.lower_triangles() is not None or 8.0 * np.prod(shape) > KEPT_BYTES:
+            return None
+        G = np.empty(shape)
+        for part, some in sums.roughly_transformed(terms.active, terms.C):
+            G[part] = some
+        return G
+
+    def _image(self, X: FloatArray) -> FloatArray:
+        """Return the product of the matrix of the system with X."""
+        terms, G, buffer = self._terms, self._kept, self._buffer
+        if G is None or buffer is None:
+            return X + terms.from_metric(self._hessian_product(terms.to_metric(X)))
+        rows, flat = G.reshape(-1, len(X)), buffer.reshape(-1, len(X))
+        np.matmul(rows, X, out=flat)
+        pulls = terms.springs * np.einsum("kan,kan->k", buffer, G)
+        np.multiply(G, pulls[:, None, None], out=buffer)
+        return X + flat.T @ rows
 
     def _hessian_product(self, E: FloatArray) -> FloatArray:
         """Return the sum of h_k <A_k, E> A_k over the active pairs."""
@@ -81,7 +106,7 @@ class IterativeSystem(System):
         return GaussianPreconditioner(mean, total, squares / weight if weight > 0.0 else 0.0)
 
     def solve(self, r: FloatArray) -> FloatArray:
-        C, half = self._terms.C, self._terms.half
+        half = self._terms.half
         norm2 = float(r @ r)
         # Inexact Newton: far from the optimum, a fixed fraction of the gradient is accurate enough.
         target = norm2 * (_CG_FRACTION**2 if norm2 > _CG_NEAR else norm2**2)
@@ -99,7 +124,7 @@ class IterativeSystem(System):
             new = float(np.vdot(residual, scaled))
             direction = scaled + new / product * direction
             product = new
-            image = direction + C.T @ self._hessian_product(C @ direction @ C.T) @ C
+            image = self._image(direction)
             curvature = float(np.vdot(direction, image))
             if not curvature > 0.0:
                 self.gave_up = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -45,6 +45,8 @@ class ActiveTerms:
         c d'(s) / b of the active pairs, the coefficients of the gradient.
     springs : array of shape (a,)
         h = c d''(s) / b^2 of the active pairs, the coefficients of the Hessian.
+    multiple : float or None
+        The number w if C = w I, as in the first step of a solve, which then needs no products with C.
     """
 
     problem: MetricProblem
@@ -52,6 +54,38 @@ class ActiveTerms:
     active: IntArray
     forces: FloatArray
     springs: FloatArray
+    multiple: float | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.multiple = float(self.C[0, 0]) if is_multiple_of_identity(self.C) else None
+
+    def from_metric(self, E: FloatArray) -> FloatArray:
+        """Return C^T E C, a sum over the A_k in the coordinates of C.
+
+        Parameters
+        ----------
+        E : array of shape (n, n)
+            A symmetric matrix.
+
+        Returns
+        -------
+        array of shape (n, n)
+        """
+        return self.C.T @ E @ self.C if self.multiple is None else self.multiple**2 * E
+
+    def to_metric(self, Delta: FloatArray) -> FloatArray:
+        """Return C Delta C^T, a change of W.
+
+        Parameters
+        ----------
+        Delta : array of shape (n, n)
+            A symmetric matrix in the coordinates of C.
+
+        Returns
+        -------
+        array of shape (n, n)
+        """
+        return self.C @ Delta @ self.C.T if self.multiple is None else self.multiple**2 * Delta
 
     @property
     def half(self) -> HalfVectors:
@@ -105,12 +139,11 @@ class ActiveTerms:
         half_grams = compiled_kernels().half_grams
         sums, C = self.problem.sums, self.C
         lower = sums.lower_triangles()
-        if lower is not None and is_multiple_of_identity(C):
-            # In the first step, B_k is a multiple of A_k.
+        if lower is not None and self.multiple is not None:  # B_k is a multiple of A_k
             size = max(1, CACHE_BYTES // (8 * self.half.size))
             for start in range(0, len(self.active), size):
                 part = slice(start, min(start + size, len(self.active)))
-                yield part, C[0, 0] ** 2 * self.half.scaled(lower[self.active[part]])
+                yield part, self.multiple**2 * self.half.scaled(lower[self.active[part]])
             return
         for part, G in sums.roughly_transformed(self.active, C):
             V = np.empty((len(G), self.half.size)) if out is None else out[part]
