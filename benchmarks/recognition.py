@@ -124,7 +124,13 @@ def one_split(name: str, seed: int) -> list[dict[str, object]]:
             else:
                 classifier = available_methods()[method].make(Training(0.0, seed, lambda: folds, folder))
             started = time.perf_counter()
-            classifier.fit(data[train], codes[train], **({"groups": given} if method in OURS else {}))
+            try:
+                classifier.fit(data[train], codes[train], **({"groups": given} if method in OURS else {}))
+            except ValueError as error:
+                if method in OURS:
+                    raise
+                rows.append({"data": name, "seed": seed, "method": method, "failure": str(error).splitlines()[-1]})
+                continue
             seconds = time.perf_counter() - started
             row = {"data": name, "seed": seed, "method": method, "seconds": seconds}
             row["accuracy"] = float(np.mean(classifier.predict(data[test]) == codes[test]))
@@ -152,12 +158,16 @@ def print_table(rows: list[dict], names: list[str]) -> None:
         print(f"{'':>20} {'accuracy':>12} {'auto minus it':>14} {'log loss':>14} {'fit, s':>8}")
         for method in (*OURS, *RIVALS):
             mine, losses = values(rows, name, method), values(rows, name, method, "log loss")
+            if not mine:
+                failures = [r["failure"] for r in rows if (r["data"], r["method"]) == (name, method)]
+                print(f"{method:>20} fails: {failures[0]}")
+                continue
             seconds = float(np.mean(list(values(rows, name, method, "seconds").values())))
             difference = "" if method == "rule='auto'" else paired_difference(auto, mine).text(sign=True)
             loss = mean_and_standard_error(list(losses.values())).text(3) if losses else ""
             accuracy = mean_and_standard_error(list(mine.values())).text()
             print(f"{method:>20} {accuracy:>12} {difference:>14} {loss:>14} {seconds:>8.2f}")
-        best = max(PYRIEMANN, key=lambda method: np.mean(list(values(rows, name, method).values())))
+        best = max(PYRIEMANN, key=lambda method: np.mean(list(values(rows, name, method).values()) or [-np.inf]))
         difference = paired_difference(auto, values(rows, name, best)).text(sign=True)
         print(f"  rule='auto' minus the best of pyRiemann in the mean ({best}): {difference}")
         choices = [r["choice"] for r in rows if r["data"] == name and r["method"] == "rule='auto'"]
