@@ -7,15 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 
 from covmetric import CovMetric, CovMetricClassifier
-from covmetric.estimators import cov_metric_cv
+from covmetric.estimators.default_search import default_search
 from covmetric.experiments.compare import compare
-from covmetric.experiments.methods import CS, PHIS, Training, available_methods
+from covmetric.experiments.methods import CS, PHIS, Method, Training, available_methods
 from covmetric.learning.rules import RULES, MeanRule
-from covmetric.learning.search import search_candidates
-from covmetric.learning.splits import make_splits
 from covmetric.peers import FIXED_DISTANCES, PEER_CLASSIFIERS, PEERS
 
 TUNED = {
@@ -92,35 +89,35 @@ def test_peers_are_tuned_on_the_inner_folds():
     assert (gmml["metric"].reg, gmml["metric"].random_state, gmml["neighbors"].n_neighbors) == (1e-6, 3, 3)
 
 
-@pytest.mark.parametrize("grouped", [True, False])
-def test_auto_is_the_default_search_on_the_inner_folds(data, monkeypatch, grouped):
-    """Its folds and its result are those of the same search with the inner folds as a list of splits."""
-    groups = data.groups if grouped else None
-    inner = [(split.train, split.test) for split in make_splits(3, data.X, data.y, groups, seed=5)]
-    searched = []
-
-    def spy(*arguments):
-        searched.append(arguments[3])
-        return search_candidates(*arguments)
-
-    monkeypatch.setattr(cov_metric_cv, "search_candidates", spy)
-    found = available_methods()["covmetric-auto"].make(Training(0.0, 3, lambda: inner, "")).fit(data.X, data.y)
-    (splits,) = searched
-    assert {tuple(split.test) for split in splits} == {tuple(test) for _, test in inner}
-    assert all(len(np.union1d(split.train, split.test)) == len(split.train) + len(split.test) == 36 for split in splits)
-    search = clone(found.learner_).set_params(cv=inner)
-    expected = CovMetricClassifier(search, rule="auto", random_state=3).fit(data.X, data.y)
-    assert search.random_state == 3
-    assert found.learner_.best_params_ == expected.learner_.best_params_
-    assert found.learner_.best_score_ == pytest.approx(expected.learner_.best_score_)
-    np.testing.assert_allclose(found.predict_proba(data.X), expected.predict_proba(data.X), rtol=1e-6, atol=1e-9)
+def test_auto_is_the_default_search_on_the_inner_folds():
+    inner = [(np.arange(4), np.arange(4, 8))]
+    classifier = available_methods()["covmetric-auto"].make(Training(1e-6, 3, lambda: inner, ""))
+    assert classifier.rule == "auto"
+    found = classifier.learner.get_params()
+    assert found == {**default_search().get_params(), "cv": inner, "reg": 1e-6, "random_state": 3}
 
 
-def test_auto_gets_regularised_matrices_and_its_choice_has_short_names(data):
-    """Its default search has no `reg`, so matrices with different null spaces need the regularisation of `compare`.
+def test_our_learners_get_the_groups_of_the_training_part(data, add_methods):
+    seen = []
 
-    The representation of an embedding has commas, at which the printed table would cut the choices.
-    """
+    class Spy(CovMetricClassifier):
+        def fit(self, X, y, groups=None):
+            seen.append(groups)
+            return super().fit(X, y, groups)
+
+    add_methods(spy=Method("learned", lambda training: Spy(), takes_groups=True))
+    compare(data.X, data.y, data.groups, methods=["spy"], folds=2)
+    assert sorted(np.concatenate(seen).tolist()) == sorted(data.groups.tolist())
+    compare(data.X, data.y, methods=["spy"], folds=2)
+    assert seen[2:] == [None, None]
+    ours = [name for name, method in available_methods().items() if method.takes_groups]
+    assert ours == [
+        name for name, method in available_methods().items() if method.kind == "learned" and name != "covmetric-logreg"
+    ]
+
+
+def test_auto_regularises_matrices_and_its_choice_has_short_names(data):
+    """Matrices with different null spaces need the regularisation of `compare`."""
     singular = data.X.copy()
     for i, matrix in enumerate(singular):
         matrix[i % 4] = matrix[:, i % 4] = 0.0
@@ -129,7 +126,7 @@ def test_auto_gets_regularised_matrices_and_its_choice_has_short_names(data):
     (row,) = compare(singular, data.y, methods=["covmetric-auto"], folds=2, reg=1e-3).rows
     assert row.failure == "" and sum(row.chosen.values()) == 2
     for words in row.chosen:
-        assert re.fullmatch(r"phi=[a-z]+ rule=[a-z]+( n_neighbors=\d+)? lam=(inf|[\de.-]+)( C=\d+)?", words), words
+        assert re.fullmatch(r"phi=[a-z-]+ rule=[a-z]+( n_neighbors=\d+)? lam=(inf|[\de.-]+)( C=\d+)?", words), words
         assert "(" not in words and "," not in words
 
 

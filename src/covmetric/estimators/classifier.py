@@ -14,9 +14,10 @@ from covmetric._utils.validation import FloatArray, IntArray, as_floats
 from covmetric._utils.warning import warn
 from covmetric.estimators.cov_metric import CovMetric
 from covmetric.estimators.cov_metric_cv import CovMetricCV
+from covmetric.estimators.default_search import default_search
 from covmetric.estimators.saving import SavedEstimator
 from covmetric.learning.calibration import Calibration
-from covmetric.learning.examples import DEFAULT_PHI, check_examples, check_labelled, require_classes
+from covmetric.learning.examples import check_examples, check_labelled, require_classes
 from covmetric.learning.fit import FittedProblem
 from covmetric.learning.incremental import extend
 from covmetric.learning.restore import restore_fitted
@@ -24,13 +25,6 @@ from covmetric.learning.rules import NeighborsRule, get_rule
 from covmetric.learning.scoring import Scoring
 from covmetric.metric import LearnedMetric
 from covmetric.neighbors.votes import available_neighbors, check_n_neighbors
-
-# The search for rule='auto', chosen on NATOPS, ERing and Epilepsy. 'relog' comes before the tangent space, because its
-# W is smaller and suffers less if the data change from one session to the next.
-_AUTO_PHIS = (DEFAULT_PHI, "tangent-pca")
-_AUTO_LAMBDAS = (1e-2, 1e-1, np.inf)
-_AUTO_NEIGHBORS = (3, 9)
-_AUTO_FOLDS = 5
 
 
 class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
@@ -183,14 +177,7 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         """Return the learner for learner=None."""
         if not self._chooses_rule:
             return CovMetric(random_state=self.random_state, n_jobs=self.n_jobs)
-        return CovMetricCV(
-            "auto" if X.ndim == 2 else list(_AUTO_PHIS),
-            lambdas=_AUTO_LAMBDAS,
-            n_neighbors=_AUTO_NEIGHBORS,
-            cv=_AUTO_FOLDS,
-            random_state=self.random_state,
-            n_jobs=self.n_jobs,
-        )
+        return default_search(X.ndim == 2, random_state=self.random_state, n_jobs=self.n_jobs)
 
     def _rule_settings(self, name: str | None = None) -> Scoring:
         """Return the rule and its parameter; a model file may name a rule that differs from the parameter."""

@@ -174,6 +174,7 @@ def run_fold(
     method = available_methods()[name]
     train, test = split.train, split.test
     data = X if method.adds_reg else _regularised(X, reg)
+    fit_params = {"groups": groups[train]} if method.takes_groups and groups is not None else {}
 
     def inner_folds() -> list[tuple[IntArray, IntArray]]:
         inner_groups = None if groups is None or len(np.unique(groups[train])) < 2 else groups[train]
@@ -190,7 +191,7 @@ def run_fold(
         try:
             classifier = method.make(Training(reg, seed, inner_folds, folder))
             started = time.perf_counter()
-            classifier.fit(data[train], codes[train])
+            classifier.fit(data[train], codes[train], **fit_params)
             fitted = time.perf_counter()
             accuracy = float(np.mean(classifier.predict(data[test]) == codes[test]))
             ended = time.perf_counter()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from joblib import Memory
@@ -20,6 +20,7 @@ from sklearn.svm import SVC
 
 from covmetric._utils.validation import IntArray
 from covmetric.estimators import CovMetric, CovMetricClassifier, CovMetricCV
+from covmetric.estimators.default_search import default_search
 from covmetric.experiments.fold_results import FIXED, LEARNED, PEER, PYRIEMANN
 from covmetric.learning.rules import RULES
 from covmetric.peers import FIXED_DISTANCES, PEER_CLASSIFIERS, PEERS, FixedDistanceClassifier, PeerMetric
@@ -71,12 +72,15 @@ class Method:
         Whether the classifier regularises the matrices itself. If not, `compare` does.
     slow : bool
         Whether ``covmetric compare --quick`` leaves the method out.
+    takes_groups : bool
+        Whether the method `fit` of the classifier takes the groups of the training part.
     """
 
     kind: str
     make: Callable[[Training], Any]
     adds_reg: bool = True
     slow: bool = False
+    takes_groups: bool = False
 
 
 def available_methods() -> dict[str, Method]:
@@ -111,10 +115,12 @@ def available_methods() -> dict[str, Method]:
         **{name: Method(PYRIEMANN, make, False, slow=name == "riemann-knn") for name, make in tuned.items()},
         **{name: Method(PYRIEMANN, _peer_classifier(cls)) for name, cls in PEER_CLASSIFIERS.items()},
         **{f"peer:{name}": _peer(peer) for name, peer in PEERS.items()},
-        **{f"covmetric-{short}": Method(LEARNED, _learned(rule)) for short, rule in rules.items()},
-        **{f"covmetriccv-{short}": Method(LEARNED, _searched(rule)) for short, rule in rules.items()},
+        **{f"covmetric-{short}": Method(LEARNED, _learned(rule), takes_groups=True) for short, rule in rules.items()},
+        **{
+            f"covmetriccv-{short}": Method(LEARNED, _searched(rule), takes_groups=True) for short, rule in rules.items()
+        },
         "covmetric-logreg": Method(LEARNED, _learned_logreg),
-        "covmetric-auto": Method(LEARNED, _auto, adds_reg=False),  # the default search has no reg
+        "covmetric-auto": Method(LEARNED, _auto, takes_groups=True),
     }
 
 
@@ -141,23 +147,6 @@ class CachedNeighbors(KNearestNeighbor):
 
     def _predict_distances(self, X: Any) -> Any:
         return Memory(self.memory, verbose=0).cache(pairwise_distance)(X, self.covmeans_, metric=self.metric)
-
-
-class _AutoClassifier(CovMetricClassifier):
-    """`CovMetricClassifier` with rule='auto' and its default search, which uses given folds that do not overlap."""
-
-    def __init__(self, folds: list[tuple[IntArray, IntArray]] | None = None, *, random_state: Any = None) -> None:
-        super().__init__(rule="auto", random_state=random_state)
-        self.folds = folds
-
-    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
-        if self.folds is not None:
-            # The default search splits by groups, and has at least as many folds as `compare` has inner folds.
-            # If every fold is a group, its folds are therefore these groups.
-            groups = np.empty(len(X), dtype=np.int64)
-            for fold, (_, test) in enumerate(self.folds):
-                groups[test] = fold
-        return super().fit(X, y, groups)
 
 
 def _fixed(phi: str, rule: str) -> Callable[[Training], Any]:
@@ -198,7 +187,8 @@ def _searched(rule: str) -> Callable[[Training], Any]:
 
 
 def _auto(training: Training) -> Any:
-    return _AutoClassifier(training.inner_folds(), random_state=training.seed)
+    search = default_search(reg=training.reg, random_state=training.seed, cv=training.inner_folds())
+    return CovMetricClassifier(search, rule="auto")
 
 
 def _learned_logreg(training: Training) -> Any:
