@@ -7,6 +7,7 @@ import pytest
 
 from benchmarks import (
     cells,
+    choices,
     descriptors,
     hostile,
     itml,
@@ -157,3 +158,16 @@ def test_cells_time_all_solvers():
     times = cells.measure(problem, at_least=0.0)
     assert set(times) == {"auto", *cells.RIVALS}
     assert times["auto"][1] == "SOLVED"
+
+
+def test_choices_score_every_combination(monkeypatch):
+    monkeypatch.setattr(choices, "METRICS", choices.METRICS[::8])
+    accuracies = choices.one_split(choices.GESTURES, 0)
+    assert len(accuracies) == len(choices.METRICS) * len(choices.RULES)
+    assert all(20.0 < accuracy < 100.0 for accuracy in accuracies.values())
+
+
+def test_choices_refuse_unknown_data(capsys):
+    with pytest.raises(SystemExit):
+        choices.main(["moons"])
+    assert "unknown data set 'moons'; the data sets are NATOPS" in capsys.readouterr().err
