@@ -58,12 +58,15 @@ def test_learned_W_is_that_of_the_chosen_lambda_on_the_training_part(problem, le
 
 @pytest.mark.parametrize("phi", ["id", "log", "sqrt", "chol"])
 @pytest.mark.parametrize("seed", [0, 1])
-def test_lambda_is_that_of_CovMetricCV_without_W_I(problem, phi, seed):
+@pytest.mark.parametrize("grouped", [False, True])
+def test_lambda_is_that_of_CovMetricCV_without_W_I(problem, phi, seed, grouped):
+    """Groups stay together in the folds, but the pairs do not depend on them, as in the paper."""
     X, y, split = problem
-    settings = {"pairs": LEARNER.pairs, "bounds": LEARNER.bounds, "reg": REG, "search_tol": LEARNER.search_tol}
-    search = CovMetricCV(phi, lambdas=LAMBDAS, cv=FOLDS, random_state=seed, **settings).fit(
-        X[split.train], y[split.train]
-    )
+    if grouped:
+        split = replace(split, groups=np.arange(45) // 3)
+    settings = {"pairs": RandomPairs(30, groups="ignore"), "bounds": LEARNER.bounds, "search_tol": LEARNER.search_tol}
+    search = CovMetricCV(phi, lambdas=LAMBDAS, cv=FOLDS, random_state=seed, reg=REG, **settings)
+    search.fit(X[split.train], y[split.train], groups=split.groups)
     scores = {
         params["lam"]: round(score, 12)
         for params, score in zip(search.cv_results_["params"], search.cv_results_["mean_test_score"], strict=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -173,7 +173,8 @@ def choose_lambda(
     codes = np.asarray(np.unique(y[rows], return_inverse=True)[1], dtype=np.int64)
     groups = None if split.groups is None else split.groups[subset]
     folds_seed = int(np.random.default_rng(seed).integers(2**32))
-    folds = make_splits(FOLDS, X[rows], codes, groups, folds_seed)
+    # As in the paper, pairs do not depend on groups.
+    folds = [replace(fold, groups=None) for fold in make_splits(FOLDS, X[rows], codes, groups, folds_seed)]
     decreasing = sorted(lambdas, reverse=True)
     settings = LearningSettings(
         get_pairs(learner.pairs), get_bounds(learner.bounds), learner.scale, learner.slack, tol=learner.search_tol
