@@ -168,3 +168,18 @@ def test_split_has_no_groups_by_default():
     split = Split(np.arange(2), np.arange(2, 3))
     assert split.groups is None
     assert split.leave_one_out is False
+
+
+@pytest.mark.parametrize(
+    ("n_groups", "n_folds", "expected"), [(6, 5, 6), (10, 5, 10), (11, 5, 5), (4, 5, 4), (6, 3, 6)]
+)
+def test_each_of_a_few_groups_with_all_classes_is_a_fold(n_groups, n_folds, expected):
+    codes, groups = np.tile(np.arange(3), n_groups), np.repeat(np.arange(n_groups), 3)
+    drawn = [make_splits(n_folds, np.zeros((len(codes), 2)), codes, groups, seed) for seed in (0, 1)]
+    assert len(drawn[0]) == len(drawn[1]) == expected
+    if expected == n_groups > n_folds:
+        assert parts(drawn[0]) == parts(drawn[1])  # nothing is random
+        assert all(len(np.unique(groups[split.test])) == 1 for split in drawn[0])
+    codes = np.concatenate([codes, [3, 3]])  # one class that only the first two groups have
+    groups = np.concatenate([groups, [0, 1]])
+    assert len(make_splits(n_folds, np.zeros((len(codes), 2)), codes, groups, 0)) == min(n_folds, n_groups)

@@ -300,8 +300,9 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
 
         For rule='neighbors', it is the fraction of the votes. For rule='mean', it is the softmax of the negative
         squared distances from the class means, in units of the mean squared distance within the classes. For
-        rule='logistic', it is the model's probability. For rule='svm', it is the softmax of the decision values. For
-        rule='auto', the probability of the chosen rule is calibrated on the test parts of the folds of the search.
+        rule='logistic', it is the model's probability. For rule='svm', it couples logistic functions of the decision
+        values of all pairs of classes. For rule='auto', the probability of the chosen rule is calibrated on the test
+        parts of the folds of the search.
 
         Parameters
         ----------

@@ -75,9 +75,9 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
     C : float or list of floats, default=(1.0, 10.0)
         The inverse strengths of the regularisation to choose from, for rule='logistic' and rule='svm'. The unit is that
         of `CovMetricClassifier`.
-    cv : int, 'loo', splitter or list of splits, default=5
-        An integer is the number of stratified folds, which is reduced if no class has as many examples or groups. 'loo'
-        learns one metric per candidate from all examples, and scores it by the neighbours of each example outside its
+    cv : int, None, 'loo', splitter or list of splits, default=None
+        An integer is the number of stratified folds, which is reduced if no class has as many examples or groups. None
+        means 5, but one fold for each group if there are 5 to 10 groups and each has all classes. 'loo' learns one metric per candidate from all examples, and scores it by the neighbours of each example outside its
         own group. It is faster, but overestimates the accuracy for small lambda. A splitter is an object such as
         scikit-learn's StratifiedKFold. A split is a tuple of the training and the test indices.
     n_std_errors : float, default=1.5
@@ -168,7 +168,7 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
         rule: Any = "neighbors",
         n_neighbors: Any = 3,
         C: Any = (1.0, 10.0),
-        cv: Any = 5,
+        cv: Any = None,
         n_std_errors: float = 1.5,
         search_tol: float = 1e-3,
         random_state: Any = None,
@@ -277,7 +277,10 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
         seed = self.best_estimator_.random_state
         splits = make_splits(self.cv, array, codes, groups, seed)
         settings = replace(self.best_estimator_._settings(), tol=self.search_tol)
-        path = CandidatePath(settings, (self.best_params_["lam"],))
+        # The path of warm starts that led to the chosen lambda in the search.
+        lam = self.best_params_["lam"]
+        finite = {float(value) for value in np.ravel(self.lambdas) if lam < value < np.inf} if lam < np.inf else set()
+        path = CandidatePath(settings, (*sorted(finite, reverse=True), lam))
         candidates = PhiCandidates(self.best_params_["phi"], self.reg, (path,))
         return out_of_fold(candidates, array, codes, splits, Scoring(**self.best_rule_), seed)
 

@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
+from sklearn.model_selection import LeaveOneGroupOut, StratifiedGroupKFold, StratifiedKFold, check_cv
 from sklearn.utils.validation import check_consistent_length
 
 from covmetric._utils.validation import IntArray, is_count
 from covmetric._utils.warning import warn
 
-_INVALID_CV = "cv must be an integer >= 2, 'loo', a splitter or a list of splits, got {!r}"
+_FOLDS = 5
+_INVALID_CV = "cv must be None, an integer >= 2, 'loo', a splitter or a list of splits, got {!r}"
 
 
 @dataclass(frozen=True)
@@ -69,9 +70,10 @@ def make_splits(cv: Any, X: npt.NDArray[Any], codes: IntArray, groups: Any, seed
 
     Parameters
     ----------
-    cv : int, 'loo', splitter or list of splits
-        An integer is the number of stratified folds, which is reduced if no class has as many examples or groups. 'loo'
-        is leave-one-out, or leave-one-group-out if groups are given. A splitter is an object such as scikit-learn's
+    cv : int, None, 'loo', splitter or list of splits
+        An integer is the number of stratified folds, which is reduced if no class has as many examples or groups. None
+        means 5, but one fold for each group if there are 5 to 10 groups and each has all classes: these folds are not
+        random. 'loo' is leave-one-out, or leave-one-group-out if groups are given. A splitter is an object such as scikit-learn's
         StratifiedKFold. A split is a tuple of the training and the test indices.
     X : array of shape (l, ...)
         The examples.
@@ -107,6 +109,8 @@ def make_splits(cv: Any, X: npt.NDArray[Any], codes: IntArray, groups: Any, seed
             raise ValueError(_INVALID_CV.format(cv))
         everything = np.arange(len(codes))
         return [Split(everything, everything, groups, leave_one_out=True)]
+    if cv is None:
+        cv = LeaveOneGroupOut() if groups is not None and _has_few_crossed_groups(codes, groups) else _FOLDS
     if is_count(cv):
         cv = _stratified_folds(int(cv), codes, groups, seed)
     with warnings.catch_warnings():
@@ -115,6 +119,13 @@ def make_splits(cv: Any, X: npt.NDArray[Any], codes: IntArray, groups: Any, seed
     splits = [Split(np.asarray(train, dtype=np.int64), np.asarray(test, dtype=np.int64)) for train, test in folds]
     _check_splits(splits, codes)
     return splits if groups is None else [replace(split, groups=groups[split.train]) for split in splits]
+
+
+def _has_few_crossed_groups(codes: IntArray, groups: IntArray) -> bool:
+    """Return whether a fold for each group is stratified and costs at most twice as much as the default folds."""
+    n_groups = len(np.unique(groups))
+    n_combinations = np.unique(np.stack([groups, codes]), axis=1).shape[1]
+    return _FOLDS <= n_groups <= 2 * _FOLDS and n_combinations == n_groups * len(np.unique(codes))
 
 
 def _stratified_folds(n_folds: int, codes: IntArray, groups: IntArray | None, seed: int) -> Any:
