@@ -11,8 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from covmetric import CovMetric, CovMetricClassifier
+from covmetric.constraints import NeighborPairs
+from covmetric.datasets import load_emg
 from covmetric.descriptors import SeriesCovariances
-from covmetric.experiments.gestures import DETERMINISTIC, gestures
+from covmetric.experiments.gesture_results import FIXED
+from covmetric.experiments.gestures import DETERMINISTIC, LEARNERS, PEERS, TUNED, gestures
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -56,14 +60,79 @@ def test_certificates_show_no_digits_that_the_tolerance_does_not_fix():
         assert 10.0 ** -len(objective.partition(".")[2]) > 1e-6 * float(objective)
 
 
+def demo_table():
+    """Return the accuracy and the range, by method, from the README's table of the demo."""
+    cells = [[cell.strip(" *`") for cell in line.split("|")[1:-1]] for line in README.splitlines() if line[:2] == "| "]
+    names = {
+        'CovMetricClassifier(rule="auto")': "CovMetricClassifier, auto",
+        "CovMetricCV()`, 3-NN": "CovMetricCV, 3-NN",
+    }
+    rows = {names.get(row[1], row[1].split(" (")[0]): row[2:] for row in cells if len(row) == 4 and "." in row[2]}
+    return {method: (accuracy, spread.split(" to ") if spread else []) for method, (accuracy, spread) in rows.items()}
+
+
+def percent(accuracy):
+    return f"{100 * accuracy:.1f}"
+
+
 def test_table_of_the_demo_shows_the_methods_without_seed(monkeypatch):
     """The other rows take minutes on a slow machine: they are the output of `covmetric demo`."""
-    monkeypatch.setattr("covmetric.experiments.gestures.TUNED", {})
-    monkeypatch.setattr("covmetric.experiments.gestures.SEARCHED", {})
-    measured = {row.method: f"{100 * row.accuracy:.1f}" for row in gestures().summary()}
-    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in README.splitlines() if line.startswith("| ")]
-    documented = {row[1].split(" (")[0]: row[2] for row in cells if len(row) == 4 and row[3] == ""}
+    for others in ("TUNED", "PEERS", "LEARNERS"):
+        monkeypatch.setattr(f"covmetric.experiments.gestures.{others}", {})
+    measured = {row.method: percent(row.accuracy) for row in gestures().summary()}
+    documented = {method: accuracy for method, (accuracy, spread) in demo_table().items() if not spread}
     assert measured == documented and list(measured) == list(DETERMINISTIC)
+
+
+def test_table_of_the_demo_has_all_methods_with_means_inside_their_ranges():
+    assert list(demo_table()) == [*DETERMINISTIC, *TUNED, *PEERS, *LEARNERS]
+    for accuracy, spread in demo_table().values():
+        assert [float(value) for value in spread] == sorted(map(float, spread))
+        assert not spread or float(spread[0]) <= float(accuracy) <= float(spread[1])
+
+
+def test_table_of_the_demo_agrees_with_the_learners_on_the_first_seed(monkeypatch):
+    """Ten seeds take a minute: the mean of one seed is inside the range, and equals it if all seeds agree."""
+    for others in ("TUNED", "PEERS", "DETERMINISTIC"):
+        monkeypatch.setattr(f"covmetric.experiments.gestures.{others}", {})
+    for row in gestures(seeds=[0]).summary():
+        low, high = map(float, demo_table()[row.method][1])
+        assert low <= float(percent(row.accuracy)) <= high
+
+
+def test_differences_in_the_text_of_the_demo_follow_from_the_table():
+    text = " ".join(README.split())
+    means = {method: float(accuracy) for method, (accuracy, _) in demo_table().items()}
+    (auto,) = re.findall(r"it is (\S+) ± \S+ points above the best fixed metric \(chol\) and (\S+) ± ", text)
+    (searched,) = re.findall(r"it is (\S+) points below chol and (\S+) ± \S+ points below tangent space \+ SVM", text)
+    for method, sign, differences in (("CovMetricClassifier, auto", 1, auto), ("CovMetricCV, 3-NN", -1, searched)):
+        for other, documented in zip(("chol", "tangent space + SVM"), differences, strict=True):
+            assert sign * (means[method] - means[other]) == pytest.approx(float(documented), abs=0.1001)
+    fixed = {method: means[method] for method in DETERMINISTIC if DETERMINISTIC[method][0] == FIXED}
+    tangent = {method: means[method] for method in means if method in TUNED or method in ("MDM", "FgMDM")}
+    assert max(fixed, key=fixed.get) == "chol" and max(tangent, key=tangent.get) == "tangent space + SVM"
+
+
+@pytest.mark.parametrize(
+    ("claim", "rule", "settings"),
+    [
+        (r"lambda = 1e-2, which has (\S+) percent", "svm", {}),
+        (r"the same SVM with W = I has (\S+) percent", "svm", {"lam": np.inf}),
+        (r"3-NN in the same metric has (\S+) percent", "neighbors", {}),
+        (r"ignore the rounds, the SVM has (\S+) percent", "svm", {"pairs": NeighborPairs(groups="ignore")}),
+    ],
+    ids=["chosen", "fixed", "neighbours", "ignoring rounds"],
+)
+def test_reasons_for_the_result_of_the_demo_are_measured(claim, rule, settings):
+    data = load_emg(250)
+    accuracies = []
+    for person in np.unique(data.person):
+        train, test = ((data.person == person) & (data.session == session) for session in (1, 2))
+        learner = CovMetric(**{"phi": "relog", "lam": 1e-2, "random_state": 0, **settings})
+        classifier = CovMetricClassifier(learner, rule=rule).fit(data.X[train], data.y[train], data.groups[train])
+        accuracies.append(classifier.score(data.X[test], data.y[test]))
+    (documented,) = re.findall(claim, " ".join(README.split()))
+    assert percent(np.mean(accuracies)) == documented
 
 
 def test_series_covariances_accept_epochs_of_mne_and_pyriemann_does_not():

@@ -2,41 +2,59 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import re
 
 import pytest
 
 from covmetric.cli import main
+from covmetric.experiments.gestures import DETERMINISTIC, LEARNERS, PEERS, TUNED, gestures
+from covmetric.peers import GMML
 
+KNN = {"rule": "neighbors", "n_neighbors": 3}
 FAST = ["--window", "2000", "--seeds", "2", "--jobs", "1"]
 
 
-@pytest.fixture(autouse=True)
-def few_candidates(monkeypatch):
-    """Two values of C instead of twenty, because the tests have to be fast."""
-    monkeypatch.setattr("covmetric.experiments.methods.CS", [1e-3, 1e-1])
+@pytest.fixture(scope="module", autouse=True)
+def measured_once():
+    """Compute the table once for all tests that ask for it, with few candidates, because the tests have to be fast."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("covmetric.experiments.methods.CS", [1e-3, 1e-1])
+        patch.setattr(GMML, "grid", {"t": [0.0, 0.25]})
+        patch.setattr("covmetric.experiments.gestures.gestures", functools.cache(gestures))
+        yield
 
 
 def test_demo_prints_a_table_and_draws_a_picture(tmp_path, capsys):
     picture = tmp_path / "demo.png"
     assert main(["demo", *FAST, "--seed", "3", "--out", str(picture)]) == 0
     printed = capsys.readouterr().out
-    lines = [line.split() for line in printed.splitlines()]
-    (searched,) = (words for words in lines if words[:3] == ["learned,", "3-NN", "CovMetricCV"])
-    mean, low, to, high = searched[5:9]
-    assert to == "to" and float(low) <= float(mean) <= float(high)
-    assert "2 seeds" in printed
-    for words in (["fixed,", "3-NN", "relog"], ["pyRiemann", "MDM"], ["pyRiemann", "FgMDM"]):
-        (row,) = (one for one in lines if one[: len(words)] == words)
-        assert "to" not in row  # no seed, no range
-    for words in ("pyRiemann tangent space + LR ", "pyRiemann tangent space + SVM ", "It does not win against "):
-        assert words in printed
     flat = " ".join(printed.split())
-    assert "- CovMetricCV is " in flat and "- CovMetricCV, also random pairs is " in flat
+    assert "2 seeds" in printed
+    rows = {line[2:30].strip(): line for line in printed.splitlines() if re.search(r"\d\.\d{3}$", line)}
+    assert list(rows) == [*DETERMINISTIC, *TUNED, *PEERS, *LEARNERS]
+    for method, line in rows.items():
+        mean, low, high = re.search(r"(\S+)  (?:(\S+) to (\S+)|\s{12})", line[30:]).groups()
+        assert (low is None) == (method in DETERMINISTIC)  # no seed, no range
+        assert low is None or float(low) <= float(mean) <= float(high)
+    assert [method for method, line in rows.items() if line.startswith("*")] == ["CovMetricClassifier, auto"]
+    for method in LEARNERS:
+        assert f"- {method} is " in flat
+    assert "says nothing about other people" in flat
     assert flat.count("- person mg: ") == flat.count("- person rr: ") == 2
-    assert "The run nearest to the mean accuracy (CovMetricCV, person " in flat
-    assert f"The picture is in {picture}" in printed
+    assert "The run nearest to the mean accuracy (CovMetricClassifier, auto, person " in flat
+    assert f"The picture is in {picture}" in flat
     assert picture.read_bytes()[:4] == b"\x89PNG"
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_demo_fits_into_the_terminal(columns, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    assert main(["demo", *FAST, "--seed", "3", "--out", str(tmp_path / "demo.png")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= columns
+    assert max(map(len, lines)) > 70  # text is not broken more than needed
 
 
 def test_only_json_is_printed(tmp_path, capsys):
@@ -45,19 +63,21 @@ def test_only_json_is_printed(tmp_path, capsys):
     result = json.loads(printed.out)
     assert printed.err == ""
     assert result["seeds"] == [3, 4]
-    assert len(result["rows"]) == 2 * (8 + 4 * 2) and {row["seed"] for row in result["rows"]} == {None, 3, 4}
+    assert len(result["rows"]) == 2 * (8 + 6 * 2) and {row["seed"] for row in result["rows"]} == {None, 3, 4}
     assert result["picture"] == str(tmp_path / "demo.svg") and result["seconds"] > 0.0
-    rows = [row["accuracy"] for row in result["rows"] if row["method"] == "CovMetricCV"]
+    assert result["recommended"] == "CovMetricClassifier, auto"
+    rows = [row["accuracy"] for row in result["rows"] if row["method"] == result["recommended"]]
     assert len(rows) == 4 and result["learned"] == pytest.approx(sum(rows) / 4)
-    fixed = [row for row in result["summary"] if row["kind"] == "fixed, 3-NN"]
+    fixed = [row for row in result["summary"] if row["kind"] == "fixed metric, 3-NN"]
     assert result["best_fixed"] == max(row["accuracy"] for row in fixed)
     best = max(fixed, key=lambda row: row["accuracy"])["method"]
-    difference = result["differences"]["CovMetricCV"][best]
+    difference = result["differences"][result["recommended"]][best]
     assert difference["mean"] == pytest.approx(100 * (result["learned"] - result["best_fixed"]))
-    assert set(result["verdicts"]) == set(result["differences"]) == {"CovMetricCV", "CovMetricCV, also random pairs"}
+    assert set(result["verdicts"]) == set(result["differences"]) == set(LEARNERS)
     assert len(result["choices"]) == 8
     for choice in result["choices"]:
         assert choice["status"] == "SOLVED" and {"phi", "lam"} <= set(choice["chosen"])
+        assert choice["rule"].items() <= (choice["chosen"].items() if "rule" in choice["chosen"] else KNN.items())
         assert (choice["certificate"] is None) == (choice["chosen"]["lam"] == "inf")
 
 

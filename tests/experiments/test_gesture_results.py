@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from covmetric.experiments.gesture_results import FIXED, LEARNED, PYRIEMANN, GestureTable, LearnedRun, Row
+from covmetric.experiments.gesture_results import FIXED, LEARNED, PEER, PYRIEMANN, GestureTable, LearnedRun, Row
 
 SEEDS = (3, 5)
 
@@ -104,6 +104,17 @@ def test_differences_are_paired_by_person_and_seed():
 )
 def test_verdict_follows_from_the_numbers(learned, verdict):
     assert make_table(learned).verdict("ours") == verdict
+
+
+def test_verdict_names_an_unbeaten_peer_but_not_the_other_method_of_covmetric():
+    table = make_table(((0.9, 0.95), (1.0, 0.95)))
+    more = [
+        Row(kind, name, person, None, 1.0, 1.0, 0.1)
+        for kind, name in ((PEER, "GMML"), (LEARNED, "second"))
+        for person in "ab"
+    ]
+    verdict = GestureTable([*table.rows, *more], [], {}, 10, 8).verdict("ours")
+    assert verdict.endswith(" It does not win against GMML: it is not above them by more than two standard errors.")
 
 
 def test_verdict_of_one_seed_has_no_standard_errors():

@@ -59,3 +59,15 @@ def test_full_shrinkage_is_the_tangent_space_up_to_a_factor(data):
     others = ~np.eye(42, dtype=bool)
     ratios = D[others] / expected[others]
     np.testing.assert_allclose(ratios, ratios[0], rtol=1e-6)
+
+
+def test_memory_keeps_the_tangent_vectors_and_does_not_change_the_metric(tmp_path, data, monkeypatch):
+    X, y = data
+    expected = GMML(0.3, random_state=0).fit(X, y).W_
+    GMML(0.5, random_state=0, memory=str(tmp_path)).fit(X, y)
+    with monkeypatch.context() as patch:
+        patch.setattr("covmetric.peers.gmml.TangentVectors", None)  # the vectors must come from the folder
+        kept = GMML(0.3, random_state=0, memory=str(tmp_path)).fit(X, y)
+    np.testing.assert_array_equal(kept.W_, expected)
+    other = GMML(0.3, metric="logeuclid", random_state=0, memory=str(tmp_path)).fit(X, y)
+    np.testing.assert_array_equal(other.W_, GMML(0.3, metric="logeuclid", random_state=0).fit(X, y).W_)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from covmetric.cli.arguments import check_picture, integer_at_least
 from covmetric.cli.command import Command
-from covmetric.cli.tables import print_gestures, print_json
+from covmetric.cli.tables import print_gestures, print_json, print_wrapped
 
 if TYPE_CHECKING:
     from covmetric.experiments.gesture_results import GestureTable
@@ -71,8 +71,9 @@ def run(options: argparse.Namespace) -> None:
     started = time.perf_counter()
     seeds = range(options.seed, options.seed + options.seeds)
     if not options.json:
-        print("Five hand gestures, recorded by eight electrodes on the forearm (data: geomstats 2.8, MIT licence).")
-        print("Each method learns from the first session of a person and is tested on the second.\n", flush=True)
+        print_wrapped("Five hand gestures, recorded by eight electrodes on the forearm (geomstats 2.8, MIT licence).")
+        print_wrapped("Each method learns from the first session of a person and is tested on the second.")
+        print(flush=True)
     table = gestures(options.window, seeds, options.jobs, progress=not options.json)
     if not options.json:
         print_gestures(table)
@@ -81,7 +82,8 @@ def run(options: argparse.Namespace) -> None:
     if options.json:
         print_json({**as_dict(table), "picture": str(picture), "seconds": seconds})
     else:
-        print(f"\nThe picture is in {picture}. The demo took {seconds:.0f} s.")
+        print()
+        print_wrapped(f"The picture is in {picture}. The demo took {seconds:.0f} s.")
 
 
 def as_dict(table: GestureTable) -> dict[str, Any]:
@@ -107,6 +109,7 @@ def as_dict(table: GestureTable) -> dict[str, Any]:
                 "person": run.row.person,
                 "seed": run.row.seed,
                 "chosen": learner.best_params_,
+                "rule": run.classifier.rule_,
                 "status": learner.status_.name,
                 "certificate": None if learner.result_ is None else asdict(learner.result_.certificate),
             }
@@ -121,6 +124,7 @@ def as_dict(table: GestureTable) -> dict[str, Any]:
         },
         "verdicts": {method: table.verdict(method) for method in table.learned_methods},
         "choices": learned,
+        "recommended": table.learned_methods[0],
         "best_fixed": table.best(FIXED).accuracy,
         "learned": float(table.accuracies(table.learned_methods[0]).mean()),
     }

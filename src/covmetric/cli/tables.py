@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import shutil
 import textwrap
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -108,51 +109,85 @@ def _shortened(chosen: str, limit: int = 2) -> str:
 
 
 def print_gestures(table: GestureTable) -> None:
-    """Print means and ranges of the accuracies, how the learned metrics compare, their settings and a certificate.
+    """Print means and ranges of the accuracies, how covmetric compares, its chosen settings and a certificate.
 
     Parameters
     ----------
     table : GestureTable
         The result of `gestures`.
     """
-    print(f"{table.windows} covariance matrices, {table.channels} x {table.channels}; {len(table.seeds)} seeds.")
-    print("accuracy: in percent, mean over seeds and people; range: lowest and highest mean over the people by seed.")
-    print("fit, predict: mean seconds; the time to fit includes tuning.\n")
+    recommended = table.learned_methods[0]
+    print_wrapped(
+        f"{table.windows} covariance matrices, {table.channels} x {table.channels}; {len(table.seeds)} seeds."
+    )
+    print_wrapped(f"{', '.join(table.people)}: accuracy in percent by person, mean over the seeds.")
+    print_wrapped("mean: over people and seeds; range: lowest and highest mean over the people by seed.")
+    print_wrapped("fit, predict: mean seconds; the time to fit includes tuning.")
+    print_wrapped("*: recommended for classification; it chooses the metric and the decision rule.")
     width = max(map(len, table.methods))
-    heads = "".join(f"{'person ' + person:>11}" for person in table.people)
-    print(f"{'kind':>13} {'method':<{width}}{heads}{'accuracy':>10} {'range':<14}{'fit':>7}{'predict':>9}")
+    heads = "".join(f"{person:>7}" for person in table.people)
+    print(f"\n  {'':<{width}}{heads}{'mean':>7}  {'range':<12}{'fit':>6}{'predict':>9}")
+    kind = None
     for summary in table.summary():
-        cells = "".join(f"{100 * accuracy:>11.1f}" for accuracy in summary.accuracies)
+        if summary.kind != kind:
+            kind = summary.kind
+            print(kind)
+        mark = "*" if summary.method == recommended else " "
+        cells = "".join(f"{100 * accuracy:>7.1f}" for accuracy in (*summary.accuracies, summary.accuracy))
         spread = f"{100 * summary.lowest:.1f} to {100 * summary.highest:.1f}" if summary.seeds > 1 else ""
-        start = f"{summary.kind:>13} {summary.method:<{width}}{cells}{100 * summary.accuracy:>10.1f} {spread:<14}"
-        print(f"{start}{summary.fit_seconds:>7.2f}{summary.predict_seconds:>9.3f}")
-    print("\nMean difference ± standard error over the seeds, paired by person and seed:")
+        seconds = f"{summary.fit_seconds:>6.2f}{summary.predict_seconds:>9.3f}"
+        print(f"{mark} {summary.method:<{width}}{cells}  {spread:<12}{seconds}")
+    print()
+    print_wrapped(
+        "Mean difference ± standard error over the seeds, paired by person and seed. It measures the draw of folds and "
+        "pairs, and says nothing about other people. The best fixed metric and the best classifier of pyRiemann are "
+        "picked on the test session, which flatters them."
+    )
     for method in table.learned_methods:
-        _print_item(table.verdict(method))
+        print_wrapped(f"- {table.verdict(method)}", indent="  ")
     for method in table.learned_methods:
-        print(f"\n{method}: what cross-validation on the first session chose (how often)")
+        print()
+        print_wrapped(f"{method}: what cross-validation on the first session chose (how often)")
         for person in table.people:
-            _print_item(f"person {person}: {_choices(table, method, person)}")
-    typical = table.typical(table.learned_methods[0])
+            print_wrapped(f"- person {person}: {_choices(table, method, person)}", indent="  ")
+    typical = table.typical(recommended)
     row = typical.row
-    print(f"\nThe run nearest to the mean accuracy ({row.method}, person {row.person}, seed {row.seed}):")
-    print(typical.classifier.learner_.result_ or "W = I was the best choice, so there is no problem to certify.")
+    print()
+    print_wrapped(f"The run nearest to the mean accuracy ({row.method}, person {row.person}, seed {row.seed}):")
+    certified = typical.classifier.learner_.result_
+    print_wrapped(str(certified or "W = I was the best choice, so there is no problem to certify."))
 
 
-def _print_item(text: str) -> None:
-    print(textwrap.fill(f"- {text}", _WIDTH, subsequent_indent="  "))
+def print_wrapped(text: str, indent: str = "") -> None:
+    """Print lines of text, broken at the width of the terminal.
+
+    Parameters
+    ----------
+    text : str
+        The lines.
+    indent : str, default=""
+        What to print before the second and each later part of a broken line.
+    """
+    width = min(_WIDTH, shutil.get_terminal_size((_WIDTH, 0)).columns)
+    for line in text.splitlines():
+        print(textwrap.fill(line, width, subsequent_indent=indent))
 
 
 def _choices(table: GestureTable, method: str, person: str) -> str:
     """Return the settings that the seeds chose, the most frequent first."""
     chosen = Counter(
-        ", ".join(f"lam {value:g}" if name == "lam" else str(value) for name, value in _searched_settings(run).items())
+        ", ".join(_searched_settings(run))
         for run in table.learned
         if (run.row.method, run.row.person) == (method, person)
     )
     return "; ".join(f"{words} ({count})" for words, count in chosen.most_common())
 
 
-def _searched_settings(run: LearnedRun) -> dict[str, Any]:
-    """Return the chosen settings without the slack, of which there is a single candidate."""
-    return {name: value for name, value in run.classifier.learner_.best_params_.items() if name != "slack"}
+def _searched_settings(run: LearnedRun) -> list[str]:
+    """Return the chosen settings without the pairs and the slack, of which there is a single candidate."""
+    settings = run.classifier.learner_.best_params_
+    texts = {name: f"{value:g}" if isinstance(value, float) else str(value) for name, value in settings.items()}
+    named = ("lam", "C", "n_neighbors")
+    return [
+        f"{name} {text}" if name in named else text for name, text in texts.items() if name not in ("pairs", "slack")
+    ]

@@ -11,8 +11,8 @@ from covmetric._utils.validation import FloatArray
 from covmetric.estimators import CovMetricClassifier
 from covmetric.experiments.estimates import Estimate, mean_and_standard_error
 
-#: Kinds of methods: fixed metrics, pyRiemann's classifiers and learned metrics.
-FIXED, PYRIEMANN, LEARNED = "fixed, 3-NN", "pyRiemann", "learned, 3-NN"
+#: Kinds of methods: fixed metrics, pyRiemann's classifiers, other methods of metric learning, and covmetric.
+FIXED, PYRIEMANN, PEER, LEARNED = "fixed metric, 3-NN", "pyRiemann", "other learned metric, 3-NN", "covmetric"
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Row:
     Attributes
     ----------
     kind : str
-        "fixed, 3-NN", "pyRiemann" or "learned, 3-NN".
+        "fixed metric, 3-NN", "pyRiemann", "other learned metric, 3-NN" or "covmetric".
     method : str
         The name of the method.
     person : str
@@ -127,7 +127,7 @@ class GestureTable:
 
     @property
     def learned_methods(self) -> list[str]:
-        """The names of the methods that learn a metric; the first one has the default settings."""
+        """The names of the methods of covmetric; the first one is recommended."""
         return [method for method, kind in self.methods.items() if kind == LEARNED]
 
     @property
@@ -216,12 +216,12 @@ class GestureTable:
         return mean_and_standard_error((100 * by_seed).tolist())
 
     def verdict(self, method: str) -> str:
-        """Return sentences that compare a learned metric with the best methods and name those that it does not beat.
+        """Return sentences that compare a method with the best ones and name those that it does not beat.
 
         Parameters
         ----------
         method : str
-            The name of the learned metric.
+            The name of a method of covmetric.
 
         Returns
         -------
@@ -242,12 +242,12 @@ class GestureTable:
         return f"{method} is {' and '.join(comparisons)}. {wins}"
 
     def typical(self, method: str) -> LearnedRun:
-        """Return the person and seed whose accuracy is nearest to the mean accuracy of a learned metric.
+        """Return the person and seed whose accuracy is nearest to the mean accuracy of a method.
 
         Parameters
         ----------
         method : str
-            The name of the learned metric.
+            The name of a method of covmetric.
 
         Returns
         -------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -20,7 +20,7 @@ from covmetric._utils.threads import limited_threads
 from covmetric._utils.validation import FloatArray, IntArray, generator
 from covmetric.datasets.emg import load_emg
 from covmetric.estimators import CovMetricClassifier, CovMetricCV
-from covmetric.experiments.gesture_results import FIXED, LEARNED, PYRIEMANN, GestureTable, LearnedRun, Row
+from covmetric.experiments.gesture_results import FIXED, LEARNED, PEER, PYRIEMANN, GestureTable, LearnedRun, Row
 from covmetric.experiments.methods import PHIS, Training, available_methods
 from covmetric.learning.scoring import threads_for
 from covmetric.learning.splits import make_splits
@@ -32,10 +32,19 @@ DETERMINISTIC: dict[str, tuple[str, Any]] = {
     "MDM": (PYRIEMANN, MDM),
     "FgMDM": (PYRIEMANN, FgMDM),
 }
-#: The classifiers of pyRiemann that are tuned as in `compare`, by their names there.
-TUNED = {"tangent space + LR": "tangent-logreg", "tangent space + SVM": "tangent-svm"}
-#: The selections of pairs from which `CovMetricCV` chooses.
-SEARCHED: dict[str, Any] = {"CovMetricCV": "neighbors", "CovMetricCV, also random pairs": ["neighbors", "random"]}
+#: The classifiers in pyRiemann's tangent space, which are tuned as in `compare`, by their names there.
+TUNED = {
+    "tangent space + LR": "tangent-logreg",
+    "tangent space + SVM": "tangent-svm",
+    "tangent space + shrunk LDA": "tangent-lda",
+}
+#: Another method of metric learning, which is tuned as in `compare` and draws random pairs, by its name there.
+PEERS = {"GMML in tangent space": "peer:gmml"}
+#: The classifiers with a metric that covmetric learns, by seed. The first one is recommended.
+LEARNERS: dict[str, Callable[[int], CovMetricClassifier]] = {
+    "CovMetricClassifier, auto": lambda seed: CovMetricClassifier(rule="auto", random_state=seed),
+    "CovMetricCV, 3-NN": lambda seed: CovMetricClassifier(CovMetricCV(random_state=seed)),
+}
 
 #: The training indices and the test indices of a fold.
 Fold = tuple[IntArray, IntArray]
@@ -69,7 +78,7 @@ class Sessions:
     codes_test: IntArray
 
     def folds(self, seed: int) -> list[Fold]:
-        """Return the folds of the first session that ``CovMetricCV(random_state=seed)`` draws.
+        """Return the folds of the first session that all learners with ``random_state=seed`` draw.
 
         Parameters
         ----------
@@ -96,7 +105,8 @@ def gestures(
     """Fit each method on the first session of each person and test it on the second.
 
     Methods that have settings tune them by cross-validation on the first session. The seed draws the folds, which are
-    the same for all methods, and the pairs of the learned metrics. Methods that use neither run once.
+    the same for all methods, and the random pairs. Methods that use neither run once. The rounds of the session are the
+    groups of the folds and, for covmetric, of the pairs.
 
     Parameters
     ----------
@@ -112,14 +122,15 @@ def gestures(
     Returns
     -------
     GestureTable
-        The rows in the order fixed metrics, pyRiemann's classifiers, learned metrics.
+        The rows in the order fixed metrics, pyRiemann's classifiers, peers, covmetric.
     """
     data = load_emg(window)
     people = [_sessions_of(person, data) for person in np.unique(data.person).tolist()]
     # The longest tasks come first, so that no process is idle at the end.
     tasks = [
         *(delayed(_run_tuned)(method, one, seeds) for method in TUNED for one in people),
-        *(delayed(_run_learned)(method, one, seed) for method in SEARCHED for one in people for seed in seeds),
+        *(delayed(_run_peer)(method, one, seeds) for method in PEERS for one in people),
+        *(delayed(_run_learned)(method, one, seed) for method in LEARNERS for one in people for seed in seeds),
         *(delayed(_run_once)(method, one) for method in DETERMINISTIC for one in people),
     ]
     rows: list[Row] = []
@@ -130,7 +141,7 @@ def gestures(
             rows.append(row)
             if classifier is not None:
                 learned.append(LearnedRun(row, classifier))
-    order = [*DETERMINISTIC, *TUNED, *SEARCHED]
+    order = [*DETERMINISTIC, *TUNED, *PEERS, *LEARNERS]
 
     def place(row: Row) -> tuple[int, str, int]:
         return order.index(row.method), row.person, row.seed or 0
@@ -158,9 +169,19 @@ def _run_once(method: str, sessions: Sessions) -> list[_Result]:
 def _run_learned(method: str, sessions: Sessions, seed: int) -> list[_Result]:
     """Learn a metric with one seed."""
     with limited_threads(threads_for(sessions.X)):
-        classifier = CovMetricClassifier(CovMetricCV(pairs=SEARCHED[method], random_state=seed))
+        classifier = LEARNERS[method](seed)
         measured = _evaluate(classifier, sessions, groups=sessions.groups)
     return [(Row(LEARNED, method, sessions.person, seed, *measured), classifier)]
+
+
+def _run_peer(method: str, sessions: Sessions, seeds: Sequence[int]) -> list[_Result]:
+    """Tune a method on the folds and the pairs of each seed. The tangent vectors of a fold serve all seeds."""
+    results: list[_Result] = []
+    with limited_threads(threads_for(sessions.X)), TemporaryDirectory() as folder:
+        for seed in seeds:
+            search = available_methods()[PEERS[method]].make(_training(sessions.folds(seed), folder, seed))
+            results.append((Row(PEER, method, sessions.person, seed, *_evaluate(search, sessions)), None))
+    return results
 
 
 def _run_tuned(method: str, sessions: Sessions, seeds: Sequence[int]) -> list[_Result]:
@@ -195,9 +216,9 @@ def _run_tuned(method: str, sessions: Sessions, seeds: Sequence[int]) -> list[_R
         return results
 
 
-def _training(folds: list[Fold], folder: str = "") -> Training:
+def _training(folds: list[Fold], folder: str = "", seed: int = 0) -> Training:
     """Return the settings with which the methods of `compare` run: no regularisation, and the given folds."""
-    return Training(reg=0.0, seed=0, inner_folds=lambda: folds, folder=folder)
+    return Training(reg=0.0, seed=seed, inner_folds=lambda: folds, folder=folder)
 
 
 def _evaluate(classifier: Any, sessions: Sessions, **fit_arguments: Any) -> tuple[float, float, float]:

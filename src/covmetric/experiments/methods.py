@@ -161,7 +161,7 @@ def _peer(peer: type[PeerMetric]) -> Method:
     parameters = inspect.signature(peer).parameters
 
     def make(training: Training) -> Any:
-        values = {"reg": training.reg, "random_state": training.seed}
+        values = {"reg": training.reg, "random_state": training.seed, "memory": training.folder or None}
         settings = {name: value for name, value in values.items() if name in parameters}
         steps = [("metric", peer(**settings)), ("neighbors", KNeighborsClassifier(N_NEIGHBORS))]
         grid = {f"metric__{name}": values for name, values in peer.grid.items()}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from joblib import Memory
+
 from covmetric._utils.validation import FloatArray, IntArray, generator
 from covmetric.constraints import get_pairs
 from covmetric.learning.spectrum import PriorData
@@ -43,6 +45,8 @@ class GMML(PeerMetric):
         The source of random pairs.
     n_jobs : int or None, default=None
         The number of threads. The result does not depend on it.
+    memory : str or None, default=None
+        The folder in which tangent vectors are kept, so that a search over t computes them once. None keeps nothing.
 
     Attributes
     ----------
@@ -78,6 +82,7 @@ class GMML(PeerMetric):
         reg: float = 0.0,
         random_state: Any = None,
         n_jobs: int | None = None,
+        memory: str | None = None,
     ) -> None:
         self.t = t
         self.shrinkage = shrinkage
@@ -87,13 +92,19 @@ class GMML(PeerMetric):
         self.reg = reg
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.memory = memory
 
     def _learn(self, X: FloatArray, codes: IntArray) -> LearnedMetric:
         check_prior_settings(self.t, self.shrinkage, name="t")
-        embedding = TangentVectors(self.metric, reg=self.reg)
-        embedded = embedding.fit_transform(X, n_jobs=self.n_jobs)
+        embed = Memory(self.memory, verbose=0).cache(_embed, ignore=["n_jobs"])
+        embedding, embedded = embed(X, self.metric, self.reg, n_jobs=self.n_jobs)
         selection, rng = get_pairs(self.pairs, self.budget), generator(self.random_state)
         pairs = selection.select(embedded[:, :, 0], codes, rng)
         root = gmml_spectrum(PriorData(embedded, codes, pairs, t=self.t, shrinkage=self.shrinkage)).root()
         W = root @ root
         return LearnedMetric(embedding, 0.5 * (W + W.T))
+
+
+def _embed(X: FloatArray, metric: str, reg: float, n_jobs: int | None) -> tuple[TangentVectors, FloatArray]:
+    embedding = TangentVectors(metric, reg=reg)
+    return embedding, embedding.fit_transform(X, n_jobs=n_jobs)

@@ -35,7 +35,7 @@ def gesture_figure(table: GestureTable) -> Any:
     >>> from covmetric.datasets import make_spd_classes
     >>> from covmetric.experiments.gesture_results import LearnedRun, Row
     >>> data = make_spd_classes(n_classes=2, n_per_class=10, n=3)
-    >>> row = Row("learned, 3-NN", "CovMetricCV", "mg", 0, 0.9, 1.0, 0.1)
+    >>> row = Row("covmetric", "CovMetricCV, 3-NN", "mg", 0, 0.9, 1.0, 0.1)
     >>> run = LearnedRun(row, CovMetricClassifier().fit(data.X, data.y))
     >>> len(gesture_figure(GestureTable([row], [run], {"mg": (data.X, data.y)}, 20, 3)).axes)
     3
@@ -46,7 +46,7 @@ def gesture_figure(table: GestureTable) -> Any:
     mean = 100 * float(table.accuracies(method).mean())
     X, y = table.test[person]
     figure, axes = new_figure(14, 4.8, 3, width_ratios=[1.5, 1, 1])
-    _plot_ranges(axes[0], table.summary(), len(table.seeds))
+    _plot_ranges(axes[0], table.summary(), len(table.seeds), method)
     fixed = CovMetric("log", lam=np.inf).fit(X, y).metric_
     plot_embedding(axes[1], fixed, X, y, f"fixed metric (log)\ntest windows of person {person}")
     plot_embedding(
@@ -54,15 +54,14 @@ def gesture_figure(table: GestureTable) -> Any:
         typical.classifier.metric_,
         X,
         y,
-        f"learned metric ({method}), the same windows\n"
-        f"seed {typical.row.seed}: {accuracy:.1f} %, nearest to the mean of {mean:.1f} %",
+        f"learned metric ({method})\nseed {typical.row.seed}: {accuracy:.1f} %, nearest to the mean of {mean:.1f} %",
     )
     axes[2].legend(loc="best", fontsize=8, markerscale=2)
     figure.suptitle("Hand gestures, learned on one session and tested on the next", fontsize=12)
     return figure
 
 
-def _plot_ranges(axes: Any, summary: Sequence[GestureSummary], n_seeds: int) -> None:
+def _plot_ranges(axes: Any, summary: Sequence[GestureSummary], n_seeds: int, recommended: str) -> None:
     """Draw mean accuracies as dots, coloured by kind, with their ranges over the seeds as whiskers."""
     kinds = list(dict.fromkeys(row.kind for row in summary))
     for place, row in enumerate(summary):
@@ -72,10 +71,13 @@ def _plot_ranges(axes: Any, summary: Sequence[GestureSummary], n_seeds: int) -> 
         whiskers = [[mean - low], [high - mean]] if row.seeds > 1 else None
         axes.errorbar(mean, place, xerr=whiskers, fmt="o", color=colour, capsize=4, markersize=7, label=label)
         axes.text(1.02, place, f"{mean:.1f}", va="center", fontsize=9, transform=axes.get_yaxis_transform())
-    axes.set_yticks(range(len(summary)), [row.method for row in summary])
+    methods = [row.method for row in summary]
+    axes.set_yticks(range(len(methods)), methods)
+    axes.get_yticklabels()[methods.index(recommended)].set_fontweight("bold")
     axes.invert_yaxis()
     axes.grid(axis="x", alpha=0.3)
     seeds = f"; whiskers: range over {n_seeds} seeds" if n_seeds > 1 else ""
     axes.set_xlabel(f"mean accuracy, percent (axis does not start at 0){seeds}", fontsize=9)
-    axes.legend(loc="lower left", fontsize=8)
+    # Above the axes, because the whiskers may reach anywhere.
+    axes.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, frameon=False, fontsize=8)
     axes.spines[["top", "right"]].set_visible(False)
