@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.utils import Bunch
 
 from benchmarks import (
     cells,
@@ -18,8 +19,11 @@ from benchmarks import (
     recognition,
     search,
     solvers,
+    steadiness,
 )
-from covmetric import Status, make_paper_problem, solve
+from covmetric import CovMetricClassifier, Status, make_paper_problem, solve
+from covmetric.experiments import methods
+from covmetric.learning.splits import make_splits
 
 
 def test_projection_is_timed():
@@ -92,6 +96,81 @@ def test_recognition_names_the_missing_data(monkeypatch, tmp_path):
     monkeypatch.setattr(problems, "_DATA", tmp_path / "nowhere")
     with pytest.raises(SystemExit, match="set COVMETRIC_DATA to the folder"):
         recognition.main([])
+
+
+def overlapping_classes(seed=0):
+    embedded, labels = problems.simulated_classes(4, 60, classes=3, seed=seed)
+    return embedded @ np.swapaxes(embedded, 1, 2) + np.eye(4), labels
+
+
+def test_steadiness_best_score_equals_a_search_without_standard_errors():
+    X, y = overlapping_classes()
+    auto, winner, choice = steadiness.fit_auto(X[:40], y[:40], None, 0)
+    search = auto._default_learner(X).set_params(n_std_errors=0.0)
+    expected = CovMetricClassifier(search, rule="auto").fit(X[:40], y[:40])
+    assert choice == steadiness.choice(expected.learner_.best_params_)
+    assert choice != steadiness.choice(auto.learner_.best_params_)  # otherwise the test shows nothing
+    assert winner.predict(X[40:]).tolist() == expected.predict(X[40:]).tolist()
+
+
+def test_steadiness_tunes_rivals_on_the_folds_of_our_search(monkeypatch):
+    X, y = overlapping_classes()
+    search = CovMetricClassifier(rule="auto", random_state=3).fit(X, y).learner_
+    splits = make_splits(5, X, y, None, search.best_estimator_.random_state)
+    monkeypatch.setattr(methods, "CS", [1.0])
+    rival = steadiness.fit_rival("tangent-svm", X, y, None, 3)
+    assert [test.tolist() for _, test in rival.cv] == [split.test.tolist() for split in splits]
+
+
+def test_steadiness_tasks_cover_seeds_and_subsamples_of_the_fixed_splits():
+    assert steadiness.plan("NATOPS", n_splits=3, n_fixed=1, repeats=2) == [
+        ("NATOPS", 0, 0, None),
+        ("NATOPS", 4, 0, None),
+        ("NATOPS", 7, 0, None),
+        ("NATOPS", 0, 1, None),
+        ("NATOPS", 0, 0, 0),
+        ("NATOPS", 0, 0, 1),
+    ]
+
+
+def test_steadiness_spread_is_taken_within_splits():
+    def rows(*accuracies):
+        return [{"accuracy": accuracy, "choice": accuracy > 85.0} for accuracy in accuracies]
+
+    result = steadiness.spread([rows(80.0, 82.0), rows(90.0, 90.0)])
+    assert result == {"mean": 85.5, "deviation": pytest.approx(1.0), "range": 1.0, "choices": [1, 1]}
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("name", ["ERing", "SSVEP"])
+def test_steadiness_has_all_methods(name, data_folder, monkeypatch, capsys):
+    monkeypatch.setattr(problems, "_DATA", data_folder)
+    monkeypatch.setattr(methods, "CS", [1.0, 10.0])
+    rows = steadiness.run(name, 0, 0, 0)
+    assert [row["method"] for row in rows] == list(steadiness.METHODS)
+    assert all(0.0 < row["accuracy"] <= 100.0 for row in rows)
+    whole = {"subsample": None, "accuracy": 100.0}
+    rows += [{**row, "subsample": 1} for row in rows]
+    rows += [{**row, **whole, "split": split, "seed": row["subsample"]} for row in rows for split in (0, 1)]
+    steadiness.print_table(rows, name)
+    printed = capsys.readouterr().out
+    assert f"{name}: accuracy in percent over 2 splits; spreads within 1 of them" in printed
+    assert "| rule='auto' | 100.0 ± 0.0 | 100.0 | 0.0 | 0.0 | 1 | " in printed
+
+
+def test_steadiness_trains_on_one_session_of_the_gestures(monkeypatch):
+    person, session = np.array(["GM", "TL"]).repeat(4), np.array([1, 1, 2, 2] * 2)
+    X, y, rounds = np.ones((8, 2, 2)), np.zeros(8), np.arange(8)
+    monkeypatch.setattr(steadiness, "_emg", lambda: Bunch(X=X, y=y, groups=rounds, person=person, session=session))
+    parts = [[part.tolist() for part in steadiness.emg(seed)[3:]] for seed in range(4)]
+    assert parts == [[[0, 1], [2, 3]], [[4, 5], [6, 7]], [[2, 3], [0, 1]], [[6, 7], [4, 5]]]
+
+
+def test_steadiness_prints_the_cost_of_the_searches(capsys):
+    steadiness.print_cost(*overlapping_classes(), rounds=1)
+    printed = capsys.readouterr().out
+    assert "| earlier CovMetricCV() | " in printed
+    assert "| rule='auto' | " in printed
 
 
 def test_search_prints_a_row(monkeypatch, tmp_path, capsys):
