@@ -119,8 +119,8 @@ def test_class_with_fewer_examples_than_folds_is_accepted():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"cv": 1}, "cv must be an integer >= 2"),
-        ({"cv": "bootstrap"}, "cv must be an integer >= 2, 'loo'"),
+        ({"cv": 1}, "cv must be None, an integer >= 2"),
+        ({"cv": "bootstrap"}, "cv must be None, an integer >= 2, 'loo'"),
         ({"rule": "forest"}, "rule must be one of"),
         ({"n_neighbors": 0}, "n_neighbors must be an integer >= 1"),
         ({"search_tol": -1.0}, "tol must be a number >= 0"),

@@ -78,10 +78,10 @@ def test_learners_use_the_rounds_as_groups_and_the_folds_of_all_methods(table, s
     (run,) = (one for one in table.learned if (one.row.method, one.row.person, one.row.seed) == (method, "mg", seed))
     drawn = run.classifier.learner_
     folds = sessions.folds(seed)
-    assert len(folds) == 5
+    assert len(folds) == 6  # one for each round
     given = CovMetricClassifier(clone(drawn).set_params(cv=folds), rule=run.classifier.rule)
     given.fit(sessions.X, sessions.codes, groups=sessions.groups)
-    for fold in range(5):
+    for fold in range(6):
         name = f"split{fold}_test_score"
         np.testing.assert_array_equal(drawn.cv_results_[name], given.learner_.cv_results_[name])
     np.testing.assert_array_equal(run.classifier.metric_.W, given.metric_.W)

@@ -91,13 +91,6 @@ def test_splitters_and_lists_are_used_as_given():
     assert parts(make_splits(given, X, CODES, None, 0)) == [(list(a), list(b)) for a, b in given]
 
 
-def test_no_cv_is_the_default_of_scikit_learn():
-    """Five stratified folds: folds of consecutive examples would differ if the classes come one after the other."""
-    codes = np.repeat([0, 1, 2], 10)
-    expected = [(list(a), list(b)) for a, b in StratifiedKFold(5).split(X, codes)]
-    assert parts(make_splits(None, X, codes, None, 0)) == expected
-
-
 def test_indices_are_converted_to_int64():
     (split,) = make_splits([(np.arange(20, dtype=np.int32), np.arange(20, 30, dtype=np.uint8))], X, CODES, None, 0)
     assert split.train.dtype == split.test.dtype == np.int64
@@ -116,9 +109,9 @@ def test_warnings_of_a_splitter_are_shown():
 @pytest.mark.parametrize(
     ("cv", "message"),
     [
-        (1, "cv must be an integer >= 2, 'loo', a splitter or a list of splits, got 1"),
-        (0, "cv must be an integer >= 2, .* got 0"),
-        ("bootstrap", "cv must be an integer >= 2, 'loo', a splitter or a list of splits, got 'bootstrap'"),
+        (1, "cv must be None, an integer >= 2, 'loo', a splitter or a list of splits, got 1"),
+        (0, "cv must be None, an integer >= 2, .* got 0"),
+        ("bootstrap", "cv must be None, an integer >= 2, 'loo', a splitter or a list of splits, got 'bootstrap'"),
         ([], "cv has no splits: at least one split is needed"),
         ([(np.arange(20), [])], "the test part of split 0 is empty"),
         ([(np.arange(20), [20]), ([], [20])], "the training part of split 1 is empty"),
@@ -170,16 +163,19 @@ def test_split_has_no_groups_by_default():
     assert split.leave_one_out is False
 
 
-@pytest.mark.parametrize(
-    ("n_groups", "n_folds", "expected"), [(6, 5, 6), (10, 5, 10), (11, 5, 5), (4, 5, 4), (6, 3, 6)]
-)
-def test_each_of_a_few_groups_with_all_classes_is_a_fold(n_groups, n_folds, expected):
+@pytest.mark.parametrize(("n_groups", "expected"), [(4, 4), (5, 5), (6, 6), (10, 10), (11, 5)])
+def test_each_of_a_few_groups_with_all_classes_is_a_fold_by_default(n_groups, expected):
     codes, groups = np.tile(np.arange(3), n_groups), np.repeat(np.arange(n_groups), 3)
-    drawn = [make_splits(n_folds, np.zeros((len(codes), 2)), codes, groups, seed) for seed in (0, 1)]
+    drawn = [make_splits(None, np.zeros((len(codes), 2)), codes, groups, seed) for seed in (0, 1)]
     assert len(drawn[0]) == len(drawn[1]) == expected
-    if expected == n_groups > n_folds:
+    if 5 <= n_groups <= 10:
         assert parts(drawn[0]) == parts(drawn[1])  # nothing is random
         assert all(len(np.unique(groups[split.test])) == 1 for split in drawn[0])
-    codes = np.concatenate([codes, [3, 3]])  # one class that only the first two groups have
-    groups = np.concatenate([groups, [0, 1]])
-    assert len(make_splits(n_folds, np.zeros((len(codes), 2)), codes, groups, 0)) == min(n_folds, n_groups)
+    assert len(make_splits(3, np.zeros((len(codes), 2)), codes, groups, 0)) == 3
+    # A class that only the first two groups have.
+    codes, groups = np.concatenate([codes, [3, 3]]), np.concatenate([groups, [0, 1]])
+    assert len(make_splits(None, np.zeros((len(codes), 2)), codes, groups, 0)) == min(5, n_groups)
+
+
+def test_five_folds_are_the_default():
+    assert parts(make_splits(None, X, CODES, None, 3)) == parts(make_splits(5, X, CODES, None, 3))

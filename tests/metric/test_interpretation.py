@@ -53,7 +53,8 @@ def test_patterns_are_the_eigenvectors_of_W(case):
 def test_patterns_have_one_name_per_entry_and_are_printed(case):
     metric, _ = case
     found = metric.patterns(["Fz", "C3", "C4", "Pz"])
-    assert found.patterns.shape == found.filters.shape == found.vectors.shape == (len(found), len(found.names))
+    assert found.patterns.shape == found.filters.shape == (len(found), len(found.names))
+    assert found.vectors.shape[0] == len(found)
     header, *lines = str(found).split("\n")
     assert header == "pattern  share of tr W  largest channels"
     more = [f"... {len(found) - 5} more"] if len(found) > 5 else []

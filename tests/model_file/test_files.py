@@ -168,7 +168,7 @@ def test_parameters_that_a_file_cannot_hold_are_replaced_with_a_warning(tmp_path
     X, y = np.concatenate([X] * 7), np.concatenate([y] * 7)
     X = X * np.random.default_rng(0).uniform(0.8, 1.2, (len(X), 1, 1))
     model = CovMetricCV("log", lambdas=[0.1], cv=LeaveOneOut(), random_state=0).fit(X, y)
-    with pytest.warns(UserWarning, match="cv is a LeaveOneOut.*its default 5 was saved instead"):
+    with pytest.warns(UserWarning, match="cv is a LeaveOneOut.*its default None was saved instead"):
         model.save(tmp_path / "model.npz")
     assert len([k for k in load_model(tmp_path / "model.npz").cv_results_ if k.startswith("split")]) == len(X)
     with pytest.warns(UserWarning, match="lam is a longdouble"):

@@ -170,7 +170,7 @@ def print_wrapped(text: str, indent: str = "") -> None:
     """
     width = min(_WIDTH, shutil.get_terminal_size((_WIDTH, 0)).columns)
     for line in text.splitlines():
-        print(textwrap.fill(line, width, subsequent_indent=indent))
+        print(textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False))
 
 
 def _choices(table: GestureTable, method: str, person: str) -> str:

@@ -77,9 +77,10 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
         of `CovMetricClassifier`.
     cv : int, None, 'loo', splitter or list of splits, default=None
         An integer is the number of stratified folds, which is reduced if no class has as many examples or groups. None
-        means 5, but one fold for each group if there are 5 to 10 groups and each has all classes. 'loo' learns one metric per candidate from all examples, and scores it by the neighbours of each example outside its
-        own group. It is faster, but overestimates the accuracy for small lambda. A splitter is an object such as
-        scikit-learn's StratifiedKFold. A split is a tuple of the training and the test indices.
+        means 5, but one fold for each group if there are 5 to 10 groups and each has all classes: these folds are not
+        random. 'loo' learns one metric per candidate from all examples, and scores it by the neighbours of each example
+        outside its own group. It is faster, but overestimates the accuracy for small lambda. A splitter is an object
+        such as scikit-learn's StratifiedKFold. A split is a tuple of the training and the test indices.
     n_std_errors : float, default=1.5
         How many standard errors below the best mean accuracy a candidate may be and still count as equally good. The
         standard error is that of the differences from the best candidate on the same folds, pooled over the candidates.

@@ -73,8 +73,8 @@ def make_splits(cv: Any, X: npt.NDArray[Any], codes: IntArray, groups: Any, seed
     cv : int, None, 'loo', splitter or list of splits
         An integer is the number of stratified folds, which is reduced if no class has as many examples or groups. None
         means 5, but one fold for each group if there are 5 to 10 groups and each has all classes: these folds are not
-        random. 'loo' is leave-one-out, or leave-one-group-out if groups are given. A splitter is an object such as scikit-learn's
-        StratifiedKFold. A split is a tuple of the training and the test indices.
+        random. 'loo' is leave-one-out, or leave-one-group-out if groups are given. A splitter is an object such as
+        scikit-learn's StratifiedKFold. A split is a tuple of the training and the test indices.
     X : array of shape (l, ...)
         The examples.
     codes : array of int of shape (l,)
