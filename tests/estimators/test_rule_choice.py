@@ -101,6 +101,13 @@ def test_the_default_search_takes_matrices_groups_and_vectors():
     assert CovMetricClassifier(rule="auto")._default_learner(X).phi == ["relog", "tangent-pca"]
 
 
+def test_a_list_of_rules_restricts_the_choice():
+    learner = CovMetricCV("log", lambdas=[1e-1], rule=["mean", "logistic"], random_state=0)
+    classifier = CovMetricClassifier(learner, rule="auto").fit(X, Y)
+    assert set(classifier.learner_.cv_results_["param_rule"]) == {"mean", "logistic"}
+    assert classifier.rule_["rule"] in ("mean", "logistic")
+
+
 def test_more_examples_keep_the_rule():
     classifier = CovMetricClassifier(SEARCH, rule="auto").fit(X[:30], Y[:30])
     rule = classifier.rule_

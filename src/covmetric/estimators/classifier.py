@@ -42,7 +42,8 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
     rule : {'neighbors', 'mean', 'logistic', 'svm', 'auto'}, default='neighbors'
         The decision rule: the vote of the nearest training examples, the nearest class mean, logistic regression on the
         vectors of the metric, or a support vector machine with its Gaussian kernel. 'auto' chooses the rule and its
-        parameter together with the metric, in one cross-validation; the learner must be a `CovMetricCV` or None.
+        parameter together with the metric, in one cross-validation; the learner must be a `CovMetricCV` or None. If the
+        `rule` of the learner is a list, it chooses among these rules.
     n_neighbors : int, default=3
         The number of neighbours. It is used by `kneighbors` and if `rule` is 'neighbors'.
     algorithm : {'auto', 'brute', 'pruned', 'faiss'} or Search, default='auto'
@@ -155,7 +156,7 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         if self._chooses_rule and isinstance(self.learner, CovMetric):
             raise ValueError(f"rule='auto' needs a CovMetricCV or None as learner, got {self.learner!r}")
         learner = self._default_learner(X) if self.learner is None else clone(self.learner)
-        if self._chooses_rule:
+        if self._chooses_rule and isinstance(learner.rule, str):  # a list of rules is a choice of the user
             learner.set_params(rule="auto")
         self._fitted: FittedProblem
         self._embedded: FloatArray
