@@ -51,9 +51,9 @@ def test_demo_prints_a_table_and_draws_a_picture(tmp_path, capsys):
 @pytest.mark.parametrize("columns", [80, 120])
 def test_demo_fits_into_the_terminal(columns, tmp_path, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", str(columns))
-    assert main(["demo", *FAST, "--seed", "3", "--out", str(tmp_path / "demo.png")]) == 0
-    # The path of the picture stays in one piece, however long it is.
-    lines = [line for line in capsys.readouterr().out.splitlines() if str(tmp_path) not in line]
+    monkeypatch.chdir(tmp_path)  # the path of the picture stays in one piece, so it has to be short
+    assert main(["demo", *FAST, "--seed", "3", "--out", "demo.png"]) == 0
+    lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= columns
     assert max(map(len, lines)) > 70  # text is not broken more than needed
 

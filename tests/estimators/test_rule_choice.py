@@ -30,6 +30,8 @@ def test_scores_of_several_rules_are_those_of_separate_searches():
     for fold in range(3):
         scores = together.cv_results_[f"split{fold}_test_score"].reshape(-1, len(apart))
         np.testing.assert_array_equal(scores.T, [one.cv_results_[f"split{fold}_test_score"] for one in apart])
+    best = search(rule="auto", n_neighbors=[1, 5], C=[0.5, 7.0], n_std_errors=0.0)
+    assert best.best_score_ == max(one.cv_results_["mean_test_score"].max() for one in apart)
     assert together.best_params_ == {**together.cv_results_["params"][together.best_index_]}
     assert together.best_rule_.items() <= together.best_params_.items()
     rules = together.cv_results_["param_rule"].tolist()

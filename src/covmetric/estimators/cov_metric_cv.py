@@ -278,10 +278,7 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
         seed = self.best_estimator_.random_state
         splits = make_splits(self.cv, array, codes, groups, seed)
         settings = replace(self.best_estimator_._settings(), tol=self.search_tol)
-        # The path of warm starts that led to the chosen lambda in the search.
-        lam = self.best_params_["lam"]
-        finite = {float(value) for value in np.ravel(self.lambdas) if lam < value < np.inf} if lam < np.inf else set()
-        path = CandidatePath(settings, (*sorted(finite, reverse=True), lam))
+        path = CandidatePath(settings, (self.best_params_["lam"],))
         candidates = PhiCandidates(self.best_params_["phi"], self.reg, (path,))
         return out_of_fold(candidates, array, codes, splits, Scoring(**self.best_rule_), seed)
 

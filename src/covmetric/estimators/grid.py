@@ -103,11 +103,8 @@ def make_grid(search: Any, X: npt.NDArray[Any]) -> Grid:
                     for lam in decreasing:
                         add(i, j, k, m, lam)
         metrics.append(PhiCandidates(phi, search.reg, tuple(paths)))
-    order = sorted(range(len(keys)), key=keys.__getitem__)
-    preference = [0] * len(keys)
-    for rank, index in enumerate(order):
-        preference[index] = rank
-    return Grid(metrics, scorings, params, preference)
+    ranks = {key: rank for rank, key in enumerate(sorted(keys))}
+    return Grid(metrics, scorings, params, [ranks[key] for key in keys])
 
 
 def make_scorings(search: Any) -> list[Scoring]:
