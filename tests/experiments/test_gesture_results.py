@@ -60,6 +60,17 @@ def test_mean_of_a_method_without_seed_does_not_depend_on_the_number_of_seeds():
     assert GestureTable(rows, [], {}, 10, 8).summary()[0].accuracy == np.mean(values)
 
 
+def test_mean_of_equal_seeds_is_inside_their_range():
+    """Rounding would put it outside for some values, and the picture cannot have a negative error bar."""
+    for count in range(720):
+        values = (count / 720, (7 * count % 720) / 720)
+        rows = [
+            Row(LEARNED, "ours", p, seed, a, 1.0, 0.1) for p, a in zip("ab", values, strict=True) for seed in range(10)
+        ]
+        (ours,) = GestureTable(rows, [], {}, 10, 8).summary()
+        assert ours.lowest == ours.accuracy == ours.highest
+
+
 def test_best_method_of_a_kind_has_the_highest_mean():
     assert make_table().best(FIXED).method == "chol"
     assert make_table().best(LEARNED).accuracy == pytest.approx(0.75)
