@@ -7,6 +7,7 @@ no formulas here, everything is computed numerically from its divergence.
 from __future__ import annotations
 
 import numpy as np
+import scipy.linalg
 from scipy.optimize import brentq, minimize_scalar
 
 # d(s), d'(s), xi(t), xi'(t), h(t) of the three divergences.
@@ -403,3 +404,37 @@ def log_on_range(X, M):
 
     whitener = spectral(M, lambda value: value**-0.5)
     return spectral(whitener @ X @ whitener, np.log)
+
+
+def recentred(X, mean):
+    """Return M^(-1/2) X M^(-1/2) for matrices, by Schur decompositions, or x - m for vectors."""
+    if X.ndim == 2:
+        return np.stack([x - mean for x in X])
+    root = np.linalg.inv(scipy.linalg.sqrtm(mean))
+    return np.stack([root @ x @ root for x in X])
+
+
+def log_of(A):
+    """Return the logarithm of a definite matrix by its eigenvalues; scipy's logm warns for entries near 1e-12."""
+    eigenvalues, vectors = np.linalg.eigh(A)
+    return vectors @ np.diag(np.log(eigenvalues)) @ vectors.conj().T
+
+
+def geodesic(A, B, share, metric):
+    """Return the point on the geodesic from A to B, literally from the formulas."""
+    if A.ndim == 1 or metric == "euclid":
+        return (1 - share) * A + share * B
+    if metric == "logeuclid":
+        return scipy.linalg.expm((1 - share) * log_of(A) + share * log_of(B))
+    root = scipy.linalg.sqrtm(A)
+    inverse = np.linalg.inv(root)
+    return root @ scipy.linalg.fractional_matrix_power(inverse @ B @ inverse, share) @ root
+
+
+def running_means(start, strength, X, metric):
+    """Return the running mean after each example: the t-th one has the share 1 / (strength + t)."""
+    means, mean = [], start
+    for t, x in enumerate(X, start=1):
+        mean = geodesic(mean, x, 1 / (strength + t), metric)
+        means.append(mean)
+    return np.stack(means)

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
-from covmetric import SKOPS_TRUSTED, CovMetric, CovMetricClassifier, CovMetricPairs
+from covmetric import SKOPS_TRUSTED, CovMetric, CovMetricClassifier, CovMetricPairs, Recentre
 from covmetric.constraints import BOUNDS, PAIRS
 from covmetric.descriptors import DESCRIPTORS, REGIONS, FilterBank, ImageCovariances, SeriesCovariances
 from covmetric.embeddings import EMBEDDINGS, VectorisedIdentity
@@ -53,6 +53,13 @@ def test_skops_loads_pairs():
     pairs, similar = np.stack([X[:20], X[20:]], axis=1), np.where(y[:20] == y[20:][::-1], 1, -1)
     model = CovMetricPairs(random_state=0).fit(pairs, similar)
     np.testing.assert_array_equal(dump_and_load(model).predict(pairs), model.predict(pairs))
+
+
+def test_skops_loads_recentre():
+    X, _ = two_classes()
+    groups = np.repeat(["a", "b"], 20)
+    model = Recentre().fit(X, groups=groups)
+    np.testing.assert_array_equal(dump_and_load(model).transform(X, groups), model.transform(X, groups))
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -13,7 +13,14 @@ from covmetric._version import __version__
 if TYPE_CHECKING:
     from covmetric.constraints import AbsoluteBounds, NeighborPairs, QuantileBounds, RandomPairs
     from covmetric.embeddings import get_embedding
-    from covmetric.estimators import PAPER_SETTINGS, CovMetric, CovMetricClassifier, CovMetricCV, CovMetricPairs
+    from covmetric.estimators import (
+        PAPER_SETTINGS,
+        CovMetric,
+        CovMetricClassifier,
+        CovMetricCV,
+        CovMetricPairs,
+        Recentre,
+    )
     from covmetric.metric import LearnedMetric
     from covmetric.models import SKOPS_TRUSTED, load_model, save_model
     from covmetric.problem import Certificate, MetricProblem, PaperBound, make_paper_problem, paper_bound
@@ -38,6 +45,7 @@ _HOMES = {
     "PaperBound": "problem",
     "QuantileBounds": "constraints",
     "RandomPairs": "constraints",
+    "Recentre": "estimators",
     "SKOPS_TRUSTED": "models",
     "SolveResult": "solvers",
     "SolverState": "solvers",
@@ -71,6 +79,7 @@ __all__ = [
     "PaperBound",
     "QuantileBounds",
     "RandomPairs",
+    "Recentre",
     "SolveResult",
     "SolverState",
     "Status",

@@ -11,7 +11,7 @@ from typing import Any
 
 from covmetric.descriptors import DESCRIPTORS, REGIONS, FilterBank
 from covmetric.embeddings import EMBEDDINGS
-from covmetric.estimators import CovMetric, CovMetricClassifier, CovMetricCV, CovMetricPairs
+from covmetric.estimators import CovMetric, CovMetricClassifier, CovMetricCV, CovMetricPairs, Recentre
 from covmetric.learning.fit import FittedProblem
 from covmetric.learning.rules import RULES
 from covmetric.learning.rules.units import Units
@@ -20,7 +20,7 @@ from covmetric.model_file import read_model, write_model
 from covmetric.model_file.kinds import KINDS
 
 #: The classes whose objects can be saved to a file.
-MODELS: tuple[type, ...] = (LearnedMetric, CovMetric, CovMetricCV, CovMetricClassifier, CovMetricPairs)
+MODELS: tuple[type, ...] = (LearnedMetric, CovMetric, CovMetricCV, CovMetricClassifier, CovMetricPairs, Recentre)
 
 #: The names to pass as `trusted` to ``skops.io.load(file, trusted=...)``, to load any model of covmetric.
 SKOPS_TRUSTED: list[str] = sorted(
@@ -47,7 +47,7 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    model : LearnedMetric, CovMetric, CovMetricCV, CovMetricClassifier or CovMetricPairs
+    model : LearnedMetric, CovMetric, CovMetricCV, CovMetricClassifier, CovMetricPairs or Recentre
         The model. Objects of subclasses cannot be saved.
     path : path-like
         The file. An existing file is replaced.
@@ -97,7 +97,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    LearnedMetric, CovMetric, CovMetricCV, CovMetricClassifier or CovMetricPairs
+    LearnedMetric, CovMetric, CovMetricCV, CovMetricClassifier, CovMetricPairs or Recentre
         The model.
 
     Raises
