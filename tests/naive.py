@@ -438,3 +438,18 @@ def running_means(start, strength, X, metric):
         mean = geodesic(mean, x, 1 / (strength + t), metric)
         means.append(mean)
     return np.stack(means)
+
+
+def blended_means(vectors, codes, n_first, strength):
+    """Return (kappa m_c + sum of later vectors) / (kappa + their number) for each class, m_c of the first vectors."""
+    means = {}
+    for c in sorted(set(codes.tolist())):
+        first = [v for i, v in enumerate(vectors) if codes[i] == c and i < n_first]
+        later = [v for i, v in enumerate(vectors) if codes[i] == c and i >= n_first]
+        if not later:
+            means[c] = sum(first) / len(first)
+        elif not first:
+            means[c] = sum(later) / len(later)
+        else:
+            means[c] = (strength * sum(first) / len(first) + sum(later)) / (strength + len(later))
+    return np.stack(list(means.values()))

@@ -177,6 +177,7 @@ def select_pairs(
     codes: IntArray,
     rng: np.random.Generator,
     groups: IntArray | None = None,
+    old: int = 0,
 ) -> LabelledPairs:
     """Select pairs of examples, by groups if there are any and the selection uses them.
 
@@ -192,6 +193,8 @@ def select_pairs(
         The random generator.
     groups : array of int of shape (l,) or None, default=None
         The group of each example. None means that there are no groups.
+    old : int, default=0
+        The number of leading examples whose pairs have already been selected.
 
     Returns
     -------
@@ -199,5 +202,5 @@ def select_pairs(
         The selected pairs.
     """
     if groups is None or "groups" not in inspect.signature(selection.select).parameters:
-        return selection.select(vectors, codes, rng)
-    return selection.select(vectors, codes, rng, groups=groups)
+        return selection.select(vectors, codes, rng, old)
+    return selection.select(vectors, codes, rng, old, groups=groups)

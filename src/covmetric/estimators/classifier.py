@@ -19,10 +19,13 @@ from covmetric.estimators.saving import SavedEstimator
 from covmetric.learning.calibration import Calibration
 from covmetric.learning.examples import check_examples, check_labelled, require_classes
 from covmetric.learning.fit import FittedProblem
+from covmetric.learning.group_labels import group_labels, positions_by_label
 from covmetric.learning.incremental import extend
+from covmetric.learning.mean_blend import MeanBlend
 from covmetric.learning.restore import restore_fitted
-from covmetric.learning.rules import NeighborsRule, get_rule
+from covmetric.learning.rules import MeanRule, NeighborsRule, Rule, get_rule
 from covmetric.learning.scoring import Scoring
+from covmetric.learning.splits import check_groups
 from covmetric.metric import LearnedMetric
 from covmetric.neighbors.votes import available_neighbors, check_n_neighbors
 
@@ -52,6 +55,12 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
     C : float, default=1.0
         The inverse strength of the regularisation, if `rule` is 'logistic' or 'svm'. Its unit does not depend on the
         scale of the data: the mean squared distance of the training examples from their mean is 1.
+    mean_strength : 'auto', float or None, default=None
+        The weight kappa of the examples of `fit` in the class means, as a number of examples, if `rule` is 'mean': the
+        mean of class c is (kappa m_c + sum of the vectors of c that `partial_fit` added) / (kappa + their number),
+        where m_c is the mean of the vectors of c in `fit`. So a few labelled examples of a new session or person
+        correct what the others say. 'auto' estimates kappa from the groups of `fit`: the variance within classes and
+        groups, divided by the variance of the class means from group to group. None gives all examples the same weight.
     random_state : int, RandomState, Generator or None, default=None
         The random state of the learner, if `learner` is None.
     n_jobs : int or None, default=None
@@ -65,6 +74,8 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         The learned metric.
     rule_ : dict
         The decision rule: its name 'rule', and 'n_neighbors' or 'C'.
+    mean_strength_ : float or None
+        The weight kappa of the examples of `fit` in the class means; None if `mean_strength` is None.
     classes_ : array of shape (n_classes,)
         The distinct labels.
     n_features_in_ : int
@@ -94,6 +105,7 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         n_neighbors: int = 3,
         algorithm: Any = "auto",
         C: float = 1.0,
+        mean_strength: Any = None,
         random_state: Any = None,
         n_jobs: int | None = None,
     ) -> None:
@@ -102,6 +114,7 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         self.n_neighbors = n_neighbors
         self.algorithm = algorithm
         self.C = C
+        self.mean_strength = mean_strength
         self.random_state = random_state
         self.n_jobs = n_jobs
 
@@ -121,6 +134,12 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         """The decision rule: its name 'rule', and 'n_neighbors' or 'C'."""
         check_is_fitted(self)
         return self._rule_settings(self._rule.name).params
+
+    @property
+    def mean_strength_(self) -> float | None:
+        """The weight kappa of the examples of `fit` in the class means; None if `mean_strength` is None."""
+        check_is_fitted(self)
+        return None if self._blend is None else self._blend.strength
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Learn the metric, and store the training examples as references.
@@ -155,6 +174,8 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         check_n_neighbors(self.n_neighbors)
         if self._chooses_rule and isinstance(self.learner, CovMetric):
             raise ValueError(f"rule='auto' needs a CovMetricCV or None as learner, got {self.learner!r}")
+        if self.mean_strength is not None and self.rule != "mean":
+            raise ValueError(f"mean_strength={self.mean_strength!r} needs rule='mean', got rule={self.rule!r}")
         learner = self._default_learner(X) if self.learner is None else clone(self.learner)
         if self._chooses_rule and isinstance(learner.rule, str):  # a list of rules is a choice of the user
             learner.set_params(rule="auto")
@@ -167,6 +188,11 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             learner.feature_names_in_ = self.feature_names_in_
         self.learner_ = learner
         self.classes_ = classes
+        self._group_labels = None if groups is None else np.asarray(groups).tolist()
+        self._blend: MeanBlend | None = None
+        if self.mean_strength is not None:
+            vectors, numbers = self.metric_.map(self._embedded), None if groups is None else check_groups(groups, X)
+            self._blend = MeanBlend.create(self.mean_strength, vectors, codes, numbers)
         self._fit_rule(codes)
         return self
 
@@ -191,9 +217,13 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         self._codes = codes
         chosen = self._rule_settings(name)
         rule = get_rule(chosen.rule, len(self.classes_), chosen.n_neighbors, self.n_jobs, self.algorithm, chosen.C)
-        self._rule = rule.fit(self.metric_.map(self._embedded), codes)
+        vectors = self.metric_.map(self._embedded)
+        if self._blend is not None and isinstance(rule, MeanRule):
+            self._rule: Rule = rule.fit(vectors, codes, self._blend.weights(codes))
+        else:
+            self._rule = rule.fit(vectors, codes)
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, groups: Any = None) -> Self:
         """Learn from more labelled examples, starting from the current metric.
 
         The first call is a fit. Later calls add pairs with the new examples to the old pairs, and solve the larger
@@ -208,6 +238,9 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             The class of each example.
         classes : array of shape (n_classes,) or None, default=None
             All classes that may occur in any call. Only the first call uses them. None means the classes in its y.
+        groups : array of shape (l,), str, int or None, default=None
+            The group of each example, or one group for all of them, for the new pairs: by default, similar pairs are
+            then taken from different groups. Earlier examples without groups count as one group. None ignores groups.
 
         Returns
         -------
@@ -232,15 +265,31 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         require_classes(expected)
         codes = np.searchsorted(expected, labels)[codes]
         if first_call:
-            return self._fit_learner(array, expected, codes)
+            return self._fit_learner(
+                array, expected, codes, None if groups is None else group_labels(groups, len(array))
+            )
         learner, embedding = self.learner_, self.metric_.embedding
         embedded = embedding.transform(array, n_jobs=learner.n_jobs)
-        self._fitted = extend(self._fitted, embedded, codes, learner.random_state)
+        self._fitted = extend(
+            self._fitted, embedded, codes, learner.random_state, self._extended_groups(groups, len(array))
+        )
         self._embedded = np.concatenate([self._embedded, embedded])
         if self._fitted.result is not None:
             learner._set_fitted(self._fitted.learned_metric(embedding), self._fitted)
         self._fit_rule(self._fitted.codes)
         return self
+
+    def _extended_groups(self, groups: Any, n_new: int) -> IntArray | None:
+        """Add the groups of new examples to the old ones, and return the groups of all examples as numbers."""
+        if groups is None:
+            self._group_labels = None
+            return None
+        old = [None] * len(self._codes) if self._group_labels is None else self._group_labels
+        self._group_labels = [*old, *group_labels(groups, n_new)]
+        numbers = np.empty(len(self._group_labels), dtype=np.int64)
+        for number, index in enumerate(positions_by_label(self._group_labels).values()):
+            numbers[index] = number
+        return numbers
 
     def _fitted_parts(self) -> dict[str, Any]:
         fitted = self._fitted
@@ -252,13 +301,16 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             "_constraints": fitted.constraints,
             "_rule_name": self._rule.name,
             **({} if self._calibration is None else {"_calibration": np.array(astuple(self._calibration))}),
+            **({} if self._blend is None else {"_blend": astuple(self._blend)}),
         }
 
     def _restore(self, state: dict[str, Any]) -> None:
         parts = [state.pop(name) for name in ("_recipe", "_root", "_lam", "_constraints")]
         rule_name = state.pop("_rule_name")
         self._calibration = _checked_calibration(state.pop("_calibration", None))
+        blend, self._group_labels = state.pop("_blend", None), None
         super()._restore(state)
+        self._blend = MeanBlend.from_state(blend, len(self._codes))
         learner = self.learner_
         self._fitted = restore_fitted(
             learner.metric_, learner.result_, learner.scale_, self._embedded, self._codes, *parts

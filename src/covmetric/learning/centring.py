@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from covmetric._utils.validation import FloatArray, Matrices
+from covmetric._utils.validation import FloatArray, IntArray, Matrices
 from covmetric.embeddings.matrices import from_spectrum
 
 #: The means of matrices, by the name that pyRiemann gives to the metric.
@@ -150,8 +150,7 @@ def prior_strength_of_groups(centring: Centring, groups: list[Matrices], means: 
     """Estimate how many examples of a new group the mean of the known groups is worth.
 
     It is the ratio of two variances: that of the examples around the mean of their group, and that of the means of the
-    groups around their own mean, from which the sampling error of the means is subtracted. For Gaussian vectors, this
-    weight minimises the expected squared error of the running mean.
+    groups around their own mean, from which the sampling error of the means is subtracted.
 
     Parameters
     ----------
@@ -178,6 +177,28 @@ def prior_strength_of_groups(centring: Centring, groups: list[Matrices], means: 
     ]
     within = sum(spreads) / float((sizes - 1).sum())
     between = float(centring.squared_norms(centring.recentre(means, centre)).sum()) / (len(groups) - 1)
+    return prior_strength(within, between, sizes)
+
+
+def prior_strength(within: float, between: float, sizes: IntArray) -> float:
+    """Return the weight of the mean of known groups in the estimate of the mean of a new one.
+
+    For Gaussian vectors, this weight minimises the expected squared error of the estimate.
+
+    Parameters
+    ----------
+    within : float
+        The variance of examples around the mean of their group.
+    between : float
+        The variance of the means of the groups, with the sampling error of the means.
+    sizes : array of int of shape (n_groups,)
+        The numbers of examples of the groups.
+
+    Returns
+    -------
+    float
+        The ratio of `within` and of `between` without the sampling error, at most the number of all examples.
+    """
     between -= within * float(np.mean(1.0 / sizes))
     most = float(sizes.sum())
     return min(within / between, most) if between > 0.0 else most

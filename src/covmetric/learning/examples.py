@@ -12,6 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from covmetric._utils.validation import IntArray, as_numbers, precision_of, symmetric, symmetry_tolerance
+from covmetric._utils.warning import warn
 from covmetric.embeddings import Embedding, get_embedding
 
 # The most accurate Phi on NATOPS, ERing and Epilepsy (docs/estimators.md).
@@ -79,12 +80,30 @@ def check_labelled(
     ------
     ValueError
         If X or y has the wrong shape, or y does not hold class labels.
+
+    Warns
+    -----
+    UserWarning
+        If every label has exactly one "/", as pyRiemann's `encode_domains` makes labels.
     """
     X, hermitian = _split_complex(X)
     array, labels = validate_data(estimator, X, y, reset=reset, ensure_min_samples=2 if reset else 1, **_VALIDATION)
     check_classification_targets(labels)
     classes, codes = np.unique(labels, return_inverse=True)
+    _warn_of_domains(classes)
     return _check_shape(array if hermitian is None else hermitian), classes, codes.astype(np.int64)
+
+
+def _warn_of_domains(classes: npt.NDArray[Any]) -> None:
+    """Warn if the labels look as if pyRiemann's transfer module had made them."""
+    names = classes.tolist()
+    if all(isinstance(name, str) and name.count("/") == 1 for name in names):
+        warn(
+            f"every label has the form 'domain/class', such as {names[0]!r}, as pyRiemann's encode_domains makes it: "
+            "the same class in two domains counts as two classes; wrap the estimator in "
+            "pyriemann.transfer.TLClassifier, which decodes the labels, or pass the y of decode_domains, with the "
+            "domains as groups"
+        )
 
 
 def _split_complex(X: Any) -> tuple[Any, npt.NDArray[Any] | None]:

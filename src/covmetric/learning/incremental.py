@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 
 from covmetric._utils.validation import FloatArray, IntArray, generator
-from covmetric.constraints import AbsoluteBounds, Constraints, bounded, squared_distances
+from covmetric.constraints import AbsoluteBounds, Constraints, bounded, select_pairs, squared_distances
 from covmetric.learning.fit import FittedProblem
 from covmetric.learning.prior import apply_root
 from covmetric.solvers import SolveResult, solve
 
 
-def extend(fitted: FittedProblem, embedded: FloatArray, codes: IntArray, random_state: Any) -> FittedProblem:
+def extend(
+    fitted: FittedProblem, embedded: FloatArray, codes: IntArray, random_state: Any, groups: IntArray | None = None
+) -> FittedProblem:
     """Add examples to a solved problem, and solve it again from the old multipliers.
 
     The embedding, the prior, the scale and the bounds do not change. Pairs with a new example are added, and all pairs
@@ -31,6 +33,9 @@ def extend(fitted: FittedProblem, embedded: FloatArray, codes: IntArray, random_
         The classes of the new examples.
     random_state : int, RandomState, Generator or None
         The source of random pairs and random orders.
+    groups : array of int of shape (l_old + l,) or None, default=None
+        The group of each old and each new example, for the selection of the new pairs. None means that the groups are
+        unknown.
 
     Returns
     -------
@@ -41,7 +46,7 @@ def extend(fitted: FittedProblem, embedded: FloatArray, codes: IntArray, random_
         fitted,
         examples=np.concatenate([fitted.examples, apply_root(fitted.root, embedded)]),
         codes=np.concatenate([fitted.codes, codes]),
-        groups=None,  # the groups of the new examples are unknown
+        groups=groups,
     )
     if fitted.constraints is None or fitted.result is None:
         return extended
@@ -67,7 +72,8 @@ def _add_pairs(
     selection, examples = extended.settings.selection, extended.examples
     assert selection is not None
     mapped = result.transform(examples) if selection.rounds > 1 else examples
-    chosen = selection.select(mapped.reshape(len(mapped), -1), extended.codes, generator(random_state), n_old)
+    vectors = mapped.reshape(len(mapped), -1)
+    chosen = select_pairs(selection, vectors, extended.codes, generator(random_state), extended.groups, n_old)
     if not (squared_distances(examples, chosen.pairs) > 0.0).any():
         return before
     added = bounded(examples, chosen, AbsoluteBounds(*before.limits), before.scale)

@@ -15,7 +15,7 @@ class MeanRule(Rule):
     """The nearest class mean, as in pyRiemann's MDM.
 
     The probabilities are the softmax of the negative squared distances from the class means, in units of the mean
-    squared distance of the training vectors from the means of their own classes.
+    squared distance of the training vectors from the means of their own classes. See `MeanBlend` for weights.
 
     Parameters
     ----------
@@ -37,11 +37,31 @@ class MeanRule(Rule):
     def short_name(cls, n_neighbors: int) -> str:
         return cls.name
 
-    def fit(self, vectors: FloatArray, codes: IntArray) -> Self:
+    def fit(self, vectors: FloatArray, codes: IntArray, weights: FloatArray | None = None) -> Self:
+        """Compute the class means.
+
+        Parameters
+        ----------
+        vectors : array of shape (l, q)
+            The training vectors.
+        codes : array of int of shape (l,)
+            Their classes, 0..n_classes-1.
+        weights : array of shape (l,) or None, default=None
+            The weight of each vector in the mean of its class, and in the unit of the probabilities. None weights all
+            vectors equally.
+
+        Returns
+        -------
+        MeanRule
+            The rule itself.
+        """
         self._present = np.unique(codes)
-        self._means = np.stack([vectors[codes == c].mean(axis=0) for c in self._present])
+        by_class = [codes == c for c in self._present]
+        share = (lambda members: None) if weights is None else (lambda members: weights[members])
+        self._means = np.stack([np.average(vectors[k], axis=0, weights=share(k)) for k in by_class])
         with np.errstate(over="ignore"):
-            within = ((vectors - self._means[np.searchsorted(self._present, codes)]) ** 2).sum(axis=1).mean()
+            squared = ((vectors - self._means[np.searchsorted(self._present, codes)]) ** 2).sum(axis=1)
+            within = np.average(squared, weights=weights)
         if not np.isfinite(within):
             raise ValueError("squared distances of the examples from their class means overflow: rescale X")
         self._unit = float(within) if within > 0.0 else 1.0
