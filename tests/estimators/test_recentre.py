@@ -156,7 +156,7 @@ def test_prior_strength_is_the_ratio_of_the_variances():
     centres = 2.0 * rng.standard_normal((400, 3))
     X = centres[groups] + 6.0 * rng.standard_normal((len(groups), 3))
     assert Recentre().fit(X, groups=groups).prior_strength_ == pytest.approx(9.0, rel=0.1)
-    assert Recentre().fit(X[:50]).prior_strength_ == 1.0  # one group does not show how groups vary
+    assert Recentre().fit(X[:50]).prior_strength_ == 10.0  # one group does not show how groups vary
     equal = np.tile(rng.standard_normal((50, 3)), (4, 1))
     assert Recentre().fit(equal, groups=np.repeat(range(4), 50)).prior_strength_ == 200.0
 

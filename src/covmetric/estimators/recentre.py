@@ -49,7 +49,7 @@ class Recentre(SavedEstimator, TransformerMixin, BaseEstimator):
     prior_strength : 'auto' or float, default='auto'
         The weight kappa of the mean of the training groups in the running mean of a new group, as a number of matrices.
         'auto' is the variance of the matrices within the training groups, divided by the variance of the means of the
-        groups; it is 1 if there is only one training group.
+        groups; it is 10 if there is only one training group.
     reg : float, default=0.0
         The regularisation for singular matrices: the fraction of its mean eigenvalue that is added to the diagonal of
         each matrix.

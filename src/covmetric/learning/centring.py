@@ -10,6 +10,8 @@ import numpy as np
 from covmetric._utils.validation import FloatArray, IntArray, Matrices
 from covmetric.embeddings.matrices import from_spectrum
 
+#: The prior strength if one group does not show how groups vary. It is a convention: enough for a few trials per class.
+STRENGTH_OF_ONE_GROUP = 10.0
 #: The means of matrices, by the name that pyRiemann gives to the metric.
 METRICS = ("riemann", "logeuclid", "euclid")
 
@@ -166,11 +168,11 @@ def prior_strength_of_groups(centring: Centring, groups: list[Matrices], means: 
     Returns
     -------
     float
-        The number of examples, at most the number of all examples. It is 1 if there is only one group, because the
+        The number of examples, at most the number of all examples. It is 10 if there is only one group, because the
         variance between groups is then unknown.
     """
     if len(groups) < 2:
-        return 1.0
+        return STRENGTH_OF_ONE_GROUP
     sizes = np.array([len(X) for X in groups])
     spreads = [
         float(centring.squared_norms(centring.recentre(X, mean)).sum()) for X, mean in zip(groups, means, strict=True)
