@@ -9,6 +9,7 @@ import re
 import pytest
 
 from covmetric.cli import main
+from covmetric.experiments.gesture_transfer import gesture_transfer
 from covmetric.experiments.gestures import DETERMINISTIC, LEARNERS, PEERS, TUNED, gestures
 from covmetric.peers import GMML
 
@@ -23,6 +24,8 @@ def measured_once():
         patch.setattr("covmetric.experiments.methods.CS", [1e-3, 1e-1])
         patch.setattr(GMML, "grid", {"t": [0.0, 0.25]})
         patch.setattr("covmetric.experiments.gestures.gestures", functools.cache(gestures))
+        cached = functools.cache(gesture_transfer)
+        patch.setattr("covmetric.experiments.gesture_transfer.gesture_transfer", cached)
         yield
 
 
@@ -44,6 +47,12 @@ def test_demo_prints_a_table_and_draws_a_picture(tmp_path, capsys):
     assert "says nothing about other people" in flat
     assert flat.count("- person mg: ") == flat.count("- person rr: ") == 2
     assert "The run nearest to the mean accuracy (CovMetricClassifier, auto, person " in flat
+    for case in ("new session", "new person"):
+        assert flat.count(f"{case}: mg ") == flat.count(f"{case}: rr ") == 2
+        accuracies = [list(map(float, line.split()[-3:])) for line in printed.splitlines() if line[2:].startswith(case)]
+        assert len(accuracies) == 5 and all(0.0 <= value <= 100.0 for row in accuracies for value in row)
+        for column in range(3):
+            assert accuracies[4][column] == pytest.approx(sum(row[column] for row in accuracies[:4]) / 4, abs=0.06)
     assert f"The picture is in {picture}" in flat
     assert picture.read_bytes()[:4] == b"\x89PNG"
 
@@ -74,6 +83,7 @@ def test_only_json_is_printed(tmp_path, capsys):
     best = max(fixed, key=lambda row: row["accuracy"])["method"]
     difference = result["differences"][result["recommended"]][best]
     assert difference["mean"] == pytest.approx(100 * (result["learned"] - result["best_fixed"]))
+    assert [row["case"] for row in result["transfer"]] == ["new session"] * 4 + ["new person"] * 4
     assert set(result["verdicts"]) == set(result["differences"]) == set(LEARNERS)
     assert len(result["choices"]) == 8
     for choice in result["choices"]:

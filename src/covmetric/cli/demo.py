@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from covmetric.cli.arguments import check_picture, integer_at_least
 from covmetric.cli.command import Command
-from covmetric.cli.tables import print_gestures, print_json, print_wrapped
+from covmetric.cli.tables import print_gestures, print_json, print_transfer, print_wrapped
 
 if TYPE_CHECKING:
     from covmetric.experiments.gesture_results import GestureTable
@@ -64,6 +64,7 @@ def run(options: argparse.Namespace) -> None:
     """
     check_picture("--out", options.out)
 
+    from covmetric.experiments.gesture_transfer import gesture_transfer
     from covmetric.experiments.gestures import gestures
     from covmetric.experiments.reports import gesture_figure
     from covmetric.plotting import save_figure
@@ -77,10 +78,21 @@ def run(options: argparse.Namespace) -> None:
     table = gestures(options.window, seeds, options.jobs, progress=not options.json)
     if not options.json:
         print_gestures(table)
+    transfer = gesture_transfer(options.window, options.seed)
+    if not options.json:
+        print()
+        print_transfer(transfer)
     picture = save_figure(gesture_figure(table), options.out)
     seconds = time.perf_counter() - started
     if options.json:
-        print_json({**as_dict(table), "picture": str(picture), "seconds": seconds})
+        print_json(
+            {
+                **as_dict(table),
+                "transfer": [asdict(row) for row in transfer],
+                "picture": str(picture),
+                "seconds": seconds,
+            }
+        )
     else:
         print()
         print_wrapped(f"The picture is in {picture}. The demo took {seconds:.0f} s.")

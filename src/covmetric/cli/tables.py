@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from covmetric.experiments.fold_results import ComparisonTable
     from covmetric.experiments.gesture_results import GestureTable, LearnedRun
+    from covmetric.experiments.gesture_transfer import Transfer
     from covmetric.experiments.reports import Report
 
 _WIDTH = 100
@@ -156,6 +157,31 @@ def print_gestures(table: GestureTable) -> None:
     print_wrapped(f"The run nearest to the mean accuracy ({row.method}, person {row.person}, seed {row.seed}):")
     certified = typical.classifier.learner_.result_
     print_wrapped(str(certified or "W = I was the best choice, so there is no problem to certify."))
+
+
+def print_transfer(rows: list[Transfer]) -> None:
+    """Print what recentring is worth in new sessions and for new people.
+
+    Parameters
+    ----------
+    rows : list of Transfer
+        The result of `gesture_transfer`.
+    """
+    print_wrapped(
+        "New sessions and people: an SVM in a learned metric, trained on the other session of a person, or on the "
+        "other person; accuracy in percent. Recentre moves every session to its own mean, without labels: trial by "
+        "trial in the order of recording, in which each gesture is a block (running mean), or by the mean of the whole "
+        "session."
+    )
+    ways = list(rows[0].accuracies)
+    print(f"\n  {'':<20}" + "".join(f"{way:>19}" for way in ways))
+    for row in rows:
+        name = f"{row.case}: {row.person} {row.session}"
+        print(f"  {name:<20}" + "".join(f"{100 * row.accuracies[way]:>19.1f}" for way in ways))
+    for case in dict.fromkeys(row.case for row in rows):
+        means = [sum(row.accuracies[way] for row in rows if row.case == case) for way in ways]
+        count = sum(row.case == case for row in rows)
+        print(f"  {case + ', mean':<20}" + "".join(f"{100 * mean / count:>19.1f}" for mean in means))
 
 
 def print_wrapped(text: str, indent: str = "") -> None:
