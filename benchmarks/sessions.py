@@ -39,9 +39,9 @@ from covmetric.plotting.figures import new_figure, save_figure
 
 SHOTS = (0, 1, 2, 5, 10)
 TRADEOFFS = (0.1, 0.3, 0.5, 0.7, 0.9)
-#: The last positions of the parts of a stream.
-STREAM = (1, 2, 5, 10, 20, 50, 100, 1000)
-STREAM_DRAWS = 40
+#: The last positions of the parts of a stream, whose first 200 trials are used.
+STREAM = (2, 5, 10, 20, 50, 100, 200)
+STREAM_DRAWS = 20
 #: The weight of the other sessions in the class means, in trials, where one session does not show how sessions vary.
 STRENGTH = 10.0
 #: The methods of the table. Ours are marked.
@@ -246,7 +246,7 @@ def stream(name: str, number: int, draws: int) -> list[dict[str, object]]:
             running = Recentre("running", prior_strength=strength).fit(task.X[src], groups=task.groups[src])
             for seed in range(1 if "recorded" in kind else draws):
                 order = trials if "recorded" in kind else np.random.default_rng(seed).permutation(trials)
-                add(kind, correct(running, order))
+                add(kind, correct(running, order[: STREAM[-1]]))
     return rows
 
 
@@ -298,7 +298,7 @@ def print_tables(rows, streamed, names) -> None:
 def span_of(last: int) -> str:
     """Return the positions of a part of a stream as text."""
     first = (0, *STREAM)[STREAM.index(last)] + 1
-    return str(last) if first == last else f"{first} on" if last == STREAM[-1] else f"{first} to {last}"
+    return f"{first} to {last}"
 
 
 def draw_pictures(rows, streamed, names, folder: Path) -> None:
