@@ -18,6 +18,7 @@ from benchmarks import (
     projection,
     recognition,
     search,
+    sessions,
     solvers,
     steadiness,
 )
@@ -50,6 +51,40 @@ def test_growth_case_is_solved(capsys):
 def test_unknown_section_is_refused():
     with pytest.raises(SystemExit, match="unknown section 'speed'"):
         solvers.main(["speed"])
+
+
+def test_sessions_are_compared_on_the_same_trials(monkeypatch, capsys, tmp_path):
+    """On long windows, so that there are few of them."""
+    monkeypatch.setitem(sessions.DATA, "gestures, new person", lambda: sessions.gestures(True, 2500))
+    task = next(sessions.DATA["gestures, new person"]())
+    labelled, test = sessions.draw(task, (0, 2), 0)
+    assert all(task.pool[index].all() and len(index) == 2 for index in labelled.values())
+    assert task.test[test].all() and not task.source[test].any() and len(test) == np.count_nonzero(task.test)
+    file = tmp_path / "sessions.json"
+    command = ["gestures, new person", "--smoke", "--jobs", "1", "--json", str(file), "--pictures", str(tmp_path)]
+    for _ in range(2):  # the second time, from the file
+        sessions.main(command)
+        printed = capsys.readouterr().out
+        rows = [line.split("|")[1].strip() for line in printed.splitlines() if line.startswith("| ")]
+        assert {*sessions.RIVALS, *sessions.OURS, *sessions.STREAMS} <= set(rows)
+    assert {path.name for path in tmp_path.glob("*.png")} == {"sessions-labels.png", "sessions-stream.png"}
+
+
+def test_mdwm_has_the_best_trade_off_in_hindsight():
+    rows = [
+        {
+            "data": "d",
+            "target": target,
+            "draw": draw,
+            "k": 1,
+            "method": f"MDWM {tradeoff}",
+            "accuracy": tradeoff * (1 - tradeoff),
+        }
+        for target in (0, 1)
+        for draw in (0, 1)
+        for tradeoff in sessions.TRADEOFFS
+    ]
+    assert sessions.resolved(rows, "d", "MDWM", 1) == {0: 25.0, 1: 25.0}
 
 
 @pytest.mark.shared

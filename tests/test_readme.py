@@ -1,4 +1,4 @@
-"""The examples and claims of the README hold, and so do the examples of docs/metric.md."""
+"""The examples and claims of the README hold, and so do the examples of docs/metric.md and docs/sessions.md."""
 
 from __future__ import annotations
 
@@ -49,6 +49,13 @@ def test_example_of_the_metric_page_prints_the_documented_output():
     expected, got = (NUMBER.findall(text)[:12] for text in (documented, printed))
     assert [round(float(x), 2) for x in got] == [round(float(x), 2) for x in expected]
     assert len(code.splitlines()) <= 16
+
+
+def test_example_of_the_sessions_page_prints_the_documented_output():
+    code, documented = EXAMPLE.findall((ROOT / "docs" / "sessions.md").read_text())[0]
+    printed = run(code)
+    expected, got = ([float(x) for x in NUMBER.findall(text)] for text in (documented, printed))
+    np.testing.assert_allclose(got, expected, atol=0.05)  # some trials are near the border
 
 
 def test_certificates_show_no_digits_that_the_tolerance_does_not_fix():

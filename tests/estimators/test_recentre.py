@@ -161,6 +161,31 @@ def test_prior_strength_is_the_ratio_of_the_variances():
     assert Recentre().fit(equal, groups=np.repeat(range(4), 50)).prior_strength_ == 200.0
 
 
+@pytest.mark.parametrize("metric", METRICS)
+def test_prior_strength_of_matrices_is_that_of_their_logarithms(metric):
+    """Diagonal matrices commute, so that they are vectors of logarithms; the Euclidean metric has deviations from I."""
+    rng = np.random.default_rng(3)
+    groups = np.repeat([0, 1, 2], [5, 8, 11])
+    logs = rng.standard_normal((3, 2))[groups] + 0.5 * rng.standard_normal((24, 2))
+    X = np.stack([np.diag(np.exp(row)) for row in logs])
+    strength = Recentre(metric=metric).fit(X, groups=groups).prior_strength_
+    expected = Recentre().fit(logs, groups=groups).prior_strength_
+    if metric == "euclid":
+        values = np.exp(logs)
+        means = np.stack([values[groups == g].mean(axis=0) for g in range(3)])
+        within = ((values / means[groups] - 1) ** 2).sum() / 21
+        between = ((means / means.mean(axis=0) - 1) ** 2).sum() / 2
+        expected = within / (between - within * np.mean([1 / 5, 1 / 8, 1 / 11]))
+    assert strength == pytest.approx(expected, rel=1e-6)
+
+
+def test_running_means_start_at_the_mean_of_groups_with_equal_weights():
+    X, _, groups = sessions()
+    some = np.r_[0:20, 20:23, 40:60]
+    recentre = Recentre().fit(X[some], groups=groups[some])
+    np.testing.assert_allclose(recentre.mean_, gmean(recentre.means_), rtol=1e-6)
+
+
 def test_examples_without_groups_are_a_group():
     X, _, groups = sessions()
     recentre = Recentre("transductive").fit(X[:20])

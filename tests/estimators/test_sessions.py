@@ -86,6 +86,8 @@ def test_new_pairs_are_from_different_groups():
 
     assert (added_pairs(groups[old], "c") < 60).any(axis=1).all()
     assert (added_pairs(groups[old], groups[new]) < 60).any(axis=1).all()
+    known = added_pairs(groups[old], "a")  # more trials of a known session, which are not paired with it
+    assert ((known.min(axis=1) >= 30) & (known.min(axis=1) < 60)).all()
     assert (added_pairs(None, "c") < 60).any(axis=1).all()  # the old trials are one group
     assert (added_pairs(groups[old], "c", NeighborPairs(groups="within")) >= 60).all()
     assert not (added_pairs(groups[old], None) < 60).any(axis=1).all()

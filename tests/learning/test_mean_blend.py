@@ -21,6 +21,10 @@ def test_weights_give_the_stated_means(strength):
     np.testing.assert_allclose(rule._means, expected, rtol=1e-12)
     squared = ((vectors[:, None] - expected) ** 2).sum(axis=2)
     np.testing.assert_array_equal(rule.predict(vectors), squared.argmin(axis=1))
+    weights = blend.weights(codes)
+    unit = (weights * squared[np.arange(12), codes]).sum() / weights.sum()
+    expected = np.exp(-squared / unit) / np.exp(-squared / unit).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(rule.probabilities(vectors), expected, rtol=1e-9)
 
 
 def test_without_later_examples_the_means_are_those_of_the_first():
