@@ -55,14 +55,20 @@ def test_new_trials_are_blended_into_the_class_means(lam, tmp_path):
         )
 
 
-def test_strength_is_estimated_from_groups():
+def test_strength_is_estimated_from_the_new_trials(tmp_path):
+    """A session that moved contradicts the others more than a recentred one."""
     X, y, groups = sessions()
-    model = CovMetricClassifier(CovMetric(lam=np.inf), rule="mean", mean_strength="auto")
-    strength = model.fit(X, y, groups=groups).mean_strength_
     recentred = Recentre().fit_transform(X, groups=groups)
-    assert 0.0 < strength < model.fit(recentred, y, groups=groups).mean_strength_  # the sessions agree better
-    with pytest.raises(ValueError, match="mean_strength='auto' needs groups"):
-        model.fit(X, y)
+    strengths = []
+    for data in (X, recentred):
+        model = CovMetricClassifier(CovMetric(lam=np.inf), rule="mean", mean_strength="auto").fit(data[:60], y[:60])
+        assert model.mean_strength_ == np.inf
+        model.partial_fit(data[60:70], y[60:70])
+        strengths.append(model.mean_strength_)
+        save_model(model, tmp_path / "model.npz")
+        assert load_model(tmp_path / "model.npz").mean_strength_ == strengths[-1]
+    assert 0.0 < strengths[0] < strengths[1]
+    assert CovMetricClassifier(rule="mean").fit(X, y).mean_strength_ is None
 
 
 @pytest.mark.parametrize(("rule", "strength"), [("neighbors", 1.0), ("svm", "auto"), ("auto", 1.0)])

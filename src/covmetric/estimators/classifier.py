@@ -25,7 +25,6 @@ from covmetric.learning.mean_blend import MeanBlend
 from covmetric.learning.restore import restore_fitted
 from covmetric.learning.rules import MeanRule, NeighborsRule, Rule, get_rule
 from covmetric.learning.scoring import Scoring
-from covmetric.learning.splits import check_groups
 from covmetric.metric import LearnedMetric
 from covmetric.neighbors.votes import available_neighbors, check_n_neighbors
 
@@ -59,8 +58,8 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         The weight kappa of the examples of `fit` in the class means, as a number of examples, if `rule` is 'mean': the
         mean of class c is (kappa m_c + sum of the vectors of c that `partial_fit` added) / (kappa + their number),
         where m_c is the mean of the vectors of c in `fit`. So a few labelled examples of a new session or person
-        correct what the others say. 'auto' estimates kappa from the groups of `fit`: the variance within classes and
-        groups, divided by the variance of the class means from group to group. None gives all examples the same weight.
+        correct what the others say. 'auto' estimates kappa from how far they contradict the examples of `fit`, as James
+        and Stein do. None gives all examples the same weight.
     random_state : int, RandomState, Generator or None, default=None
         The random state of the learner, if `learner` is None.
     n_jobs : int or None, default=None
@@ -75,7 +74,8 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
     rule_ : dict
         The decision rule: its name 'rule', and 'n_neighbors' or 'C'.
     mean_strength_ : float or None
-        The weight kappa of the examples of `fit` in the class means; None if `mean_strength` is None.
+        The weight kappa of the examples of `fit` in the class means; None if `mean_strength` is None. It is inf if
+        `partial_fit` has added nothing that contradicts them: all examples then have the same weight.
     classes_ : array of shape (n_classes,)
         The distinct labels.
     n_features_in_ : int
@@ -139,7 +139,9 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
     def mean_strength_(self) -> float | None:
         """The weight kappa of the examples of `fit` in the class means; None if `mean_strength` is None."""
         check_is_fitted(self)
-        return None if self._blend is None else self._blend.strength
+        if self._blend is None:
+            return None
+        return self._blend.kappa(self.metric_.map(self._embedded), self._codes)
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Learn the metric, and store the training examples as references.
@@ -189,10 +191,8 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         self.learner_ = learner
         self.classes_ = classes
         self._group_labels = None if groups is None else np.asarray(groups).tolist()
-        self._blend: MeanBlend | None = None
-        if self.mean_strength is not None:
-            vectors, numbers = self.metric_.map(self._embedded), None if groups is None else check_groups(groups, X)
-            self._blend = MeanBlend.create(self.mean_strength, vectors, codes, numbers)
+        strength = self.mean_strength
+        self._blend = None if strength is None else MeanBlend.create(strength, len(codes))
         self._fit_rule(codes)
         return self
 
@@ -219,7 +219,7 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         rule = get_rule(chosen.rule, len(self.classes_), chosen.n_neighbors, self.n_jobs, self.algorithm, chosen.C)
         vectors = self.metric_.map(self._embedded)
         if self._blend is not None and isinstance(rule, MeanRule):
-            self._rule: Rule = rule.fit(vectors, codes, self._blend.weights(codes))
+            self._rule: Rule = rule.fit(vectors, codes, self._blend.weights(vectors, codes))
         else:
             self._rule = rule.fit(vectors, codes)
 
