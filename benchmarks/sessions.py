@@ -276,13 +276,19 @@ def print_tables(rows, streamed, names) -> None:
         print(f"\n{name}, stream: accuracy at the positions of a stream of unlabelled trials")
         for kind in ("mean of the others", "transductive"):
             print(f"{kind}: {mean_and_standard_error(list(by_target(streamed, data=name, kind=kind).values())).text()}")
-        steps = sorted({r["t"] for r in streamed if r["data"] == name and r["t"] > 0})
+        steps = steps_of(streamed, name)
         print("| prior strength | " + " | ".join(span_of(t) for t in steps) + " |")
         print("|" + "---|" * (len(steps) + 1))
         for kind in STREAMS:
             values = [by_target(streamed, data=name, kind=kind, t=t) for t in steps]
             cells = [mean_and_standard_error(list(v.values())).text() for v in values]
             print(f"| {kind} | " + " | ".join(cells) + " |")
+
+
+def steps_of(streamed, name: str) -> list[int]:
+    """Return the last positions of the parts of a stream that all targets have."""
+    targets = {r["target"] for r in streamed if r["data"] == name}
+    return [t for t in STREAM if len(by_target(streamed, data=name, kind=STREAMS[0], t=t)) == len(targets)]
 
 
 def span_of(last: int) -> str:
@@ -313,7 +319,7 @@ def draw_pictures(rows, streamed, names, folder: Path) -> None:
         for kind, style in (("mean of the others", "--"), ("transductive", ":")):
             level = np.mean(list(by_target(streamed, data=name, kind=kind).values()))
             panel.axhline(level, color="black", linestyle=style, label=kind)
-        steps = sorted({r["t"] for r in streamed if r["data"] == name and r["t"] > 0})
+        steps = steps_of(streamed, name)
         for kind in STREAMS:
             means = [np.mean(list(by_target(streamed, data=name, kind=kind, t=t).values())) for t in steps]
             panel.plot(range(len(steps)), means, "-o", label=f"running, prior strength {kind}", markersize=4)

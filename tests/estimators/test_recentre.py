@@ -292,6 +292,7 @@ def test_saved_transformer_keeps_the_range(tmp_path):
     [
         ("means", np.zeros((2, 3, 3)), "positive definite"),
         ("means", np.stack([np.eye(2)] * 2), "one mean of shape"),
+        ("means", np.ones(2), "one mean of shape"),
         ("labels", ["a", "a"], "different texts"),
         ("labels", ["a", ["b"]], "different texts"),
         ("n_training", 3, "training groups first"),
@@ -305,6 +306,14 @@ def test_invalid_means_in_a_file_are_refused(name, value, message):
     state["_groups"] = replace(state["_groups"], **{name: value})
     with pytest.raises(ValueError, match=message):
         Recentre.from_state(state)
+
+
+@pytest.mark.parametrize("basis", [np.eye(3)[:, :2], 2.0 * np.eye(3), np.eye(3) + 0j, np.zeros(3)])
+def test_invalid_basis_in_a_file_is_refused(basis):
+    X, _, groups = sessions()
+    state = Recentre().fit(X, groups=groups).get_state()
+    with pytest.raises(ValueError, match=r"basis_|one mean of shape"):
+        Recentre.from_state({**state, "basis_": basis})
 
 
 # --- Errors -----------------------------------------------------------------------------------------------------------

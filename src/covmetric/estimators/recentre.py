@@ -338,7 +338,9 @@ class Recentre(SavedEstimator, TransformerMixin, BaseEstimator):
             shape = (self.n_features_in_, r)
             if basis.shape != shape or not np.allclose(basis.conj().T @ basis, np.eye(r), atol=1e-8):
                 raise ValueError("basis_ must have orthonormal columns, with one row per channel")
-        self._groups.check((r,) * (self._groups.means.ndim - 1))
+            if basis.dtype != self._groups.means.dtype or self._groups.means.ndim != 3:
+                raise ValueError("basis_ does not belong to the means of the groups")
+        self._groups.check((r, r) if self._groups.means.ndim == 3 else (r,))
 
 
 def _shared_range(examples: Matrices, eps: float) -> Matrices | None:
