@@ -108,6 +108,8 @@ CG_TYPICAL_ITERATIONS = 8
 CG_OVERHEAD = 5e5
 # The cost per entry of a matrix-vector product, for matrices within the cache and for larger ones.
 VECTOR_PRODUCT_CACHED, VECTOR_PRODUCT_UNCACHED = 10.0, 20.0
+# The cost per entry of a difference in a sum over pairs whose examples have been transformed.
+EXAMPLE_ENTRY = 25.0
 # The cost of squaring and adding an entry of F W F^T.
 THIN_OVERHEAD = 30.0
 # The cost of transforming a pair, in addition to its matrix product.
