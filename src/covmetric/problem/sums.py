@@ -226,7 +226,7 @@ class PairSums:
         """
         if self._kept_centred is not None:
             return self._kept_centred
-        centred = read_only(np.asarray(self.rows - self.rows.mean(axis=0)))
+        centred: FloatArray = read_only(self.rows - self.rows.mean(axis=0))
         if centred.nbytes <= KEPT_BYTES:
             self._kept_centred = centred
         return centred
