@@ -76,6 +76,8 @@ def test_models_of_cost_grow_with_the_work():
 @pytest.mark.parametrize("model", [tuning.newton_seconds, tuning.interior_seconds])
 @pytest.mark.parametrize("m", [1, 2, 20])
 def test_models_of_steps_grow_with_the_size_and_the_pairs(model, m):
-    assert 0.0 < model(20, m, 10) < model(20, m, 1000) < model(20, m, 100_000)
-    assert model(20, m, 1000) < model(40, m, 1000) < model(400, m, 1000)
-    assert tuning.newton_seconds(50, m, 1000) < tuning.interior_seconds(50, m, 1000)
+    assert 0.0 < model(20, m, 10, 50) < model(20, m, 1000, 50) < model(20, m, 100_000, 50)
+    assert model(20, m, 1000, 50) < model(40, m, 1000, 50) < model(400, m, 1000, 50)
+    assert model(100, m, 20_000, 10) < model(100, m, 20_000, 500) <= model(100, m, 20_000, 40_000)
+    assert model(100, m, 20_000, 40_000) == model(100, m, 20_000, 80_000), "then the pairs are transformed"
+    assert tuning.newton_seconds(50, m, 1000, 50) < tuning.interior_seconds(50, m, 1000, 50)

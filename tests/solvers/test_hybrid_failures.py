@@ -112,7 +112,7 @@ def test_dykstra_takes_over_with_the_metric_of_the_multipliers(monkeypatch):
         sweep(self, problem, state, order)
 
     monkeypatch.setattr(Dykstra, "_sweep", consistent)
-    monkeypatch.setattr(hybrid, "_SUCCESSION", ("dykstra",))
+    monkeypatch.setattr(hybrid, "_succession", lambda problem, state: ("dykstra",))
     solve(problem, Hybrid("interior"), tol=0, max_iter=20)
     assert checked == [True]
 

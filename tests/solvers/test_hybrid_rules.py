@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from covmetric import Certificate, Dykstra, Hybrid, make_paper_problem
+from covmetric import Certificate, Dykstra, Hybrid, make_paper_problem, solve
 from covmetric.problem import CertifiedPoint
 from covmetric.solvers import hybrid
 
@@ -29,8 +29,8 @@ def costs(monkeypatch):
     """The times of an epoch and of a step of either method, which a test can set."""
     times = SimpleNamespace(sweep=1.0, newton=1.0, interior=1.0)
     monkeypatch.setattr(hybrid, "sweep_seconds", lambda n, m, moved, idle: times.sweep)
-    monkeypatch.setattr(hybrid, "newton_seconds", lambda n, m, K: times.newton)
-    monkeypatch.setattr(hybrid, "interior_seconds", lambda n, m, K: times.interior)
+    monkeypatch.setattr(hybrid, "newton_seconds", lambda n, m, K, examples: times.newton)
+    monkeypatch.setattr(hybrid, "interior_seconds", lambda n, m, K, examples: times.interior)
     return times
 
 
@@ -125,6 +125,22 @@ def test_dykstra_crawls_if_the_interior_point_method_is_faster(costs):
     assert crawls()
     assert not crawls(epochs=1), "too early to judge"
     assert not crawls(gap=0.09), "Newton's model holds"
+
+
+def test_newton_takes_over_unless_its_path_is_long(costs, monkeypatch):
+    """With n = 4, each point of the path takes 5.2 steps; the interior-point method takes 16."""
+    first = PROBLEM.certified(None, np.zeros(PROBLEM.n_pairs))
+    state = hybrid.HybridState(Dykstra(), None, None, 0, 0, first, first)
+    for fraction, points in ((1.0, 1), (0.9, 2), (0.4, 2), (0.51 / 30.0, 2), (0.49 / 30.0, 3), (0.49 / 900.0, 4)):
+        monkeypatch.setattr(hybrid, "first_weight_fraction", lambda problem, ratios, fraction=fraction: fraction)
+        for factor, expected in ((1.01, "newton"), (0.99, "interior")):
+            costs.interior = factor * points * 5.2 / 16.0
+            order = hybrid._succession(PROBLEM, state)
+            assert (order[0], order[2]) == (expected, "dykstra") and set(order[:2]) == {"newton", "interior"}
+    warm = solve(PROBLEM.replace(weights=PROBLEM.weights / 2.0), "newton").multipliers
+    state.first = PROBLEM.certified(None, warm)
+    assert 0.0 < state.first.certificate.relative_gap < 0.9
+    assert hybrid._succession(PROBLEM, state)[0] == "newton", "a good warm start is used"
 
 
 def test_steps_to_go_follow_from_two_windows_of_the_objective():

@@ -31,7 +31,7 @@ def test_auto_begins_with_the_cheaper_iteration(shape, first):
 @pytest.mark.parametrize(("K", "stiffness"), [(20, 1.0), (40, 10.0)])  # n(n+1)/2 = 36
 def test_auto_begins_with_dykstra_if_newton_would_be_slow(K, stiffness, monkeypatch):
     monkeypatch.setattr(registry, "sweep_seconds", lambda n, m, moved, idle: epoch)
-    monkeypatch.setattr(registry, "newton_seconds", lambda n, m, K: 1.0)
+    monkeypatch.setattr(registry, "newton_seconds", lambda n, m, K, examples: 1.0)
     rng = np.random.default_rng(0)
     F, similar = rng.standard_normal((K, 8, 2)), rng.choice([-1.0, 1.0], K)
     problem = MetricProblem.from_differences(F, similar, 8.0, 1.0, "l2")

@@ -108,62 +108,66 @@ CG_TYPICAL_ITERATIONS = 8
 CG_OVERHEAD = 5e5
 # The cost per entry of a matrix-vector product, for matrices within the cache and for larger ones.
 VECTOR_PRODUCT_CACHED, VECTOR_PRODUCT_UNCACHED = 10.0, 20.0
+# The cost per entry of a difference in a sum over pairs whose examples have been transformed.
+EXAMPLE_ENTRY = 25.0
 # The cost of squaring and adding an entry of F W F^T.
 THIN_OVERHEAD = 30.0
 # The cost of transforming a pair, in addition to its matrix product.
 PAIR_OVERHEAD = 1e4
 
 
-def newton_seconds(n: int, m: int, n_pairs: int) -> float:
+def newton_seconds(n: int, m: int, n_pairs: int, n_examples: int) -> float:
     """Return the predicted time of a step of Newton's method, with most of the pairs active.
 
     Parameters
     ----------
     n, m : int
         The numbers of rows and columns of an embedded example.
-    n_pairs : int
-        The number of pairs.
+    n_pairs, n_examples : int
+        The numbers of pairs and of examples.
 
     Returns
     -------
     float
         The time in seconds.
     """
-    passes = 3.0 * _pass_work(n, m, n_pairs)
-    return 4e-4 + (_system_work(n, m, 0.8 * n_pairs, 4.5) + passes + 20.0 * n**3) / SPEED
+    passes = 3.0 * _pass_work(n, m, n_pairs, n_examples)
+    return 4e-4 + (_system_work(n, m, 0.8 * n_pairs, n_examples, 4.5) + passes + 20.0 * n**3) / SPEED
 
 
-def interior_seconds(n: int, m: int, n_pairs: int) -> float:
+def interior_seconds(n: int, m: int, n_pairs: int, n_examples: int) -> float:
     """Return the predicted time of a step of the interior-point method.
 
     Parameters
     ----------
     n, m : int
         The numbers of rows and columns of an embedded example.
-    n_pairs : int
-        The number of pairs.
+    n_pairs, n_examples : int
+        The numbers of pairs and of examples.
 
     Returns
     -------
     float
         The time in seconds.
     """
-    passes = 6.0 * _pass_work(n, m, n_pairs)
-    return 1e-3 + (_system_work(n, m, n_pairs, 10.0) + passes + 80.0 * n**3) / SPEED
+    passes = 6.0 * _pass_work(n, m, n_pairs, n_examples)
+    return 1e-3 + (_system_work(n, m, n_pairs, n_examples, 15.0) + passes + 80.0 * n**3) / SPEED
 
 
-def _pass_work(n: int, m: int, n_pairs: float) -> float:
-    """Return the operations that a sum over the pairs takes, with the differences or with their lower triangles."""
+def _pass_work(n: int, m: int, n_pairs: float, n_examples: int) -> float:
+    """Return the operations that a sum over the pairs takes: with differences, their lower triangles, or examples."""
     triangles = 5.0 * n * (n + 1) if m > 1 else float("inf")
-    return n_pairs * (1500.0 + min(3.0 * n * n * m, triangles))
+    by_examples = 2.0 * n * n * m * n_examples + n_pairs * (500.0 + 10.0 * n * m)
+    return min(n_pairs * (1500.0 + min(3.0 * n * n * m, triangles)), by_examples)
 
 
-def _system_work(n: int, m: int, n_active: float, iterations: float) -> float:
+def _system_work(n: int, m: int, n_active: float, n_examples: int, iterations: float) -> float:
     """Return the operations that the cheapest way to solve the system of a step takes."""
     p, a = 0.5 * n * (n + 1), n_active
     by_entries = a * p * p + p**3 / 3.0
     by_pairs = a * a * min(p, m * m * (n + THIN_OVERHEAD)) + a**3 / 3.0
-    return min(by_entries, by_pairs, iterations * (CG_OVERHEAD + 2.0 * _pass_work(n, m, a) + 12.0 * n**3))
+    by_iterations = iterations * (CG_OVERHEAD + 2.0 * _pass_work(n, m, a, n_examples) + 12.0 * n**3)
+    return min(by_entries, by_pairs, by_iterations)
 
 
 # --- Distances between vectors (python -m benchmarks.neighbors; python -m benchmarks.blocks) --------------------------

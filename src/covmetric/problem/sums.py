@@ -76,6 +76,7 @@ class PairSums:
         self._kept_differences: FloatArray | None = None
         self._kept_triangles: FloatArray | None = None
         self._kept_norms: FloatArray | None = None
+        self._kept_centred: FloatArray | None = None
         self._n_users = 0
         self._lock = threading.Lock()
 
@@ -223,7 +224,12 @@ class PairSums:
         -------
         array of shape (l, m, n)
         """
-        return np.asarray(self.rows - self.rows.mean(axis=0))
+        if self._kept_centred is not None:
+            return self._kept_centred
+        centred: FloatArray = read_only(self.rows - self.rows.mean(axis=0))
+        if centred.nbytes <= KEPT_BYTES:
+            self._kept_centred = centred
+        return centred
 
     @functools.cached_property
     def close_pairs(self) -> IntArray:

@@ -564,6 +564,35 @@ def pair_products(rows, images, pairs, out):
 
 
 @_jit_sums
+def laplacian_product(rows, pairs, weights, out):
+    """Compute L @ rows with the Laplacian L of a weighted graph, whose edges are index pairs (i, j).
+
+    With R for the rows, R^T L R is the sum of w_k (R_i - R_j) (R_i - R_j)^T.
+
+    Parameters
+    ----------
+    rows : array of shape (l, q)
+        The vectors.
+    pairs : array of int of shape (K, 2)
+        Indices of rows.
+    weights : array of shape (K,)
+        The weights w_k, of either sign.
+    out : array of shape (l, q)
+        The product.
+    """
+    out[:] = 0.0
+    q = rows.shape[1]
+    for k in range(len(pairs)):
+        i, j = pairs[k, 0], pairs[k, 1]
+        weight = weights[k]
+        a, b, u, v = rows[i], rows[j], out[i], out[j]
+        for p in range(q):
+            change = weight * (a[p] - b[p])
+            u[p] += change
+            v[p] -= change
+
+
+@_jit_sums
 def stretch(rows, vector, weights, out):
     """Compute the sum of w_k <row_k, vector> row_k in one pass, four rows at a time to keep a core busy.
 

@@ -15,7 +15,8 @@ from covmetric.solvers.base import Solver, StepFailed, StepStalled
 from covmetric.solvers.dykstra import Dykstra
 from covmetric.solvers.interior import Interior
 from covmetric.solvers.newton import Newton
-from covmetric.solvers.newton.solver import NewtonState
+from covmetric.solvers.newton.solver import NewtonState, path_length
+from covmetric.solvers.newton.start import best_multiple, first_weight_fraction
 
 # Newton's model holds from this relative gap on: it then takes two to ten steps.
 _NEWTON_GAP = 0.1
@@ -30,9 +31,8 @@ _NEWTON_STEPS, _INTERIOR_STEPS = 5.0, 16.0
 _STEPS_AFTER_RETREAT, _STEPS_PER_ROW = 15.0, 1.0 / 6.0
 # The epochs after which the rate of Dykstra is judged: the gap need not shrink in every epoch.
 _FIRST_EPOCHS = 2
-# The methods in the order in which they are tried when one of them crawls. Newton's steps are the cheapest, and ten of
-# them show whether the method crawls.
-_SUCCESSION = (Newton.name, Interior.name, Dykstra.name)
+# The steps that Newton's method takes at each point of its path, and their number per row of W.
+_STEPS_PER_POINT, _STEPS_PER_POINT_AND_ROW = 5.0, 1.0 / 20.0
 # The largest number of epochs between certificates while Dykstra approaches the tolerance.
 _MAX_EPOCHS = 50
 # The squared Newton decrement below which the method converges quadratically.
@@ -192,7 +192,7 @@ class Hybrid(Solver[HybridState]):
     def _give_up(self, problem: MetricProblem, state: HybridState, point: CertifiedPoint) -> None:
         """Continue with the next method that has not failed yet, from a certified point."""
         state.failed.add(state.solver.name)
-        for phase in _SUCCESSION:
+        for phase in _succession(problem, state):
             if phase not in state.failed:
                 try:
                     self._switch(problem, state, point, phase)
@@ -249,8 +249,16 @@ class Hybrid(Solver[HybridState]):
         return state.solver.name
 
 
-def _size(problem: MetricProblem) -> tuple[int, int, int]:
-    return problem.n, problem.m, problem.n_pairs
+def _epoch_seconds(problem: MetricProblem) -> float:
+    return sweep_seconds(problem.n, problem.m, problem.n_pairs, 0)
+
+
+def _newton_seconds(problem: MetricProblem) -> float:
+    return newton_seconds(problem.n, problem.m, problem.n_pairs, len(problem.sums.rows))
+
+
+def _interior_seconds(problem: MetricProblem) -> float:
+    return interior_seconds(problem.n, problem.m, problem.n_pairs, len(problem.sums.rows))
 
 
 def _newton_start(problem: MetricProblem, first: CertifiedPoint) -> CertifiedPoint:
@@ -258,6 +266,21 @@ def _newton_start(problem: MetricProblem, first: CertifiedPoint) -> CertifiedPoi
     if first.certificate.relative_gap <= _WARM_GAP and first.multipliers.any():
         return first
     return problem.certified_arrays(problem.sums.half.identity, np.zeros(problem.n_pairs), first.certificate.tol)
+
+
+def _succession(problem: MetricProblem, state: HybridState) -> tuple[str, str, str]:
+    """Return the methods in the order in which they are tried when one of them crawls.
+
+    Newton's steps are the cheapest, and ten of them show whether the method crawls. If it has to begin with a small
+    fraction of the weights, however, its path is known to be long.
+    """
+    if _newton_start(problem, state.first).multipliers.any():
+        return Newton.name, Interior.name, Dykstra.name
+    fraction = first_weight_fraction(problem, best_multiple(problem, weight_fraction=1.0)[1])
+    steps = path_length(fraction) * (_STEPS_PER_POINT + _STEPS_PER_POINT_AND_ROW * problem.n)
+    if steps * _newton_seconds(problem) > _INTERIOR_STEPS * _interior_seconds(problem):
+        return Interior.name, Newton.name, Dykstra.name
+    return Newton.name, Interior.name, Dykstra.name
 
 
 def _epochs_to(state: HybridState, gap: float) -> float:
@@ -279,7 +302,7 @@ def _certificate_pays(problem: MetricProblem, state: HybridState) -> bool:
     tol, epochs = state.last.certificate.tol, state.n_iter - state.last_iter
     if state.last.certificate.relative_gap <= _NEWTON_GAP and state.epochs > 0:
         return bool(epochs >= min(_epochs_to(state, tol), _MAX_EPOCHS))
-    cost = certificate_seconds(*_size(problem), problem.sums.lower_triangles() is not None)
+    cost = certificate_seconds(problem.n, problem.m, problem.n_pairs, problem.sums.lower_triangles() is not None)
     return bool(state.state.work_since_certificate >= 2.0 * cost)
 
 
@@ -289,17 +312,16 @@ def _newton_takes_over(problem: MetricProblem, state: HybridState) -> bool:
     if certificate.relative_gap > _NEWTON_GAP:
         return False
     epochs = _epochs_to(state, certificate.tol) if state.epochs else 1.0
-    n, m, K = _size(problem)
-    return bool(epochs * sweep_seconds(n, m, K, 0) > _NEWTON_STEPS * newton_seconds(n, m, K))
+    return bool(epochs * _epoch_seconds(problem) > _NEWTON_STEPS * _newton_seconds(problem))
 
 
 def _dykstra_crawls(problem: MetricProblem, state: HybridState) -> bool:
     """Return whether the epochs until Newton's model holds take longer than the interior-point method."""
     if state.epochs < _FIRST_EPOCHS or state.last.certificate.relative_gap <= _NEWTON_GAP:
         return False
-    n, m, K = _size(problem)
-    dykstra = _epochs_to(state, _NEWTON_GAP) * sweep_seconds(n, m, K, 0) + _NEWTON_STEPS * newton_seconds(n, m, K)
-    return dykstra > _INTERIOR_STEPS * interior_seconds(n, m, K)
+    epochs = _epochs_to(state, _NEWTON_GAP)
+    dykstra = epochs * _epoch_seconds(problem) + _NEWTON_STEPS * _newton_seconds(problem)
+    return dykstra > _INTERIOR_STEPS * _interior_seconds(problem)
 
 
 def _newton_crawls(problem: MetricProblem, state: HybridState) -> bool:
@@ -307,11 +329,10 @@ def _newton_crawls(problem: MetricProblem, state: HybridState) -> bool:
     if state.is_last_resort:
         return False
     newton = state.state
-    n, m, K = _size(problem)
-    steps = (_STEPS_AFTER_RETREAT + _STEPS_PER_ROW * n) * newton.retreats
+    steps = (_STEPS_AFTER_RETREAT + _STEPS_PER_ROW * problem.n) * newton.retreats
     if newton.decrement > _QUADRATIC:
         steps = max(steps, _steps_to_go(state.primals, state.last.certificate.tol))
-    return bool(steps * newton_seconds(n, m, K) > _INTERIOR_STEPS * interior_seconds(n, m, K))
+    return bool(steps * _newton_seconds(problem) > _INTERIOR_STEPS * _interior_seconds(problem))
 
 
 def _steps_to_go(primals: list[float], tol: float) -> float:

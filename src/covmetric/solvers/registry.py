@@ -102,7 +102,7 @@ def _dykstra_pays(problem: MetricProblem) -> bool:
     n, m, K = problem.n, problem.m, problem.n_pairs
     if THIN_RATIO * m > n:
         return False
-    epoch = sweep_seconds(n, m, K, 0) / newton_seconds(n, m, K)
+    epoch = sweep_seconds(n, m, K, 0) / newton_seconds(n, m, K, len(problem.sums.rows))
     if not CHEAP_EPOCH < epoch < DEAR_EPOCH:
         return epoch <= CHEAP_EPOCH
     easy = EASY_STIFFNESS if problem.sums.half.size >= K else EASY_STIFFNESS_MANY_PAIRS

@@ -24,6 +24,14 @@ from covmetric.solvers.systems import (
     rates_along,
 )
 from covmetric.solvers.systems.preconditioner import GaussianPreconditioner
+from covmetric.solvers.systems.products import (
+    OriginalPairs,
+    TransformedExamples,
+    TransformedPairs,
+    choose_products,
+    example_work,
+    pair_work,
+)
 from tests import naive
 from tests.problems import SLACKS, problem_seeds, random_problem
 
@@ -52,6 +60,19 @@ def test_stretch_matches_the_literal_sum(count, n, seed):
     compiled.stretch(half.lower(A), half.doubled(E), weights, out)
     expected = sum(w * np.sum(a * E) * a for w, a in zip(weights, A, strict=True))
     np.testing.assert_allclose(half.from_lower(out), expected, rtol=1e-10, atol=1e-10)
+
+
+@given(count=st.integers(0, 30), n=st.integers(1, 9), seed=st.integers(0, 100))
+def test_laplacian_product_matches_the_literal_matrix(count, n, seed):
+    rng = np.random.default_rng(seed)
+    rows, pairs, weights = rng.standard_normal((6, n)), rng.integers(6, size=(count, 2)), rng.standard_normal(count)
+    laplacian = np.zeros((6, 6))
+    for weight, (i, j) in zip(weights, pairs, strict=True):
+        edge = np.eye(6)[i] - np.eye(6)[j]
+        laplacian += weight * np.outer(edge, edge)
+    out = np.full((6, n), np.nan)
+    compiled.laplacian_product(rows, pairs, weights, out)
+    np.testing.assert_allclose(out, laplacian @ rows, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("seed", problem_seeds(18))
@@ -93,18 +114,22 @@ def random_terms(m, seed, examples=None, n_active=None):
     return ActiveTerms(problem, C, active, forces, springs), rng
 
 
-def accurate(terms):
-    return IterativeSystem(terms, accuracy=1e-11)
+def accurate(products):
+    """Return the kind of system that uses conjugate gradients with these sums over the pairs."""
+
+    def system(terms):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(iterative, "choose_products", products)
+            return IterativeSystem(terms, accuracy=1e-11)
+
+    system.__name__ = products.__name__
+    return system
 
 
-def accurate_by_chunks(terms):
-    """Return the system by conjugate gradients without any kept arrays."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(iterative, "KEPT_BYTES", 0)
-        return accurate(terms)
-
-
-ALL_SYSTEMS = pytest.mark.parametrize("kind", [DenseSystem, PairSystem, ThinSystem, accurate, accurate_by_chunks])
+ALL_SYSTEMS = pytest.mark.parametrize(
+    "kind",
+    [DenseSystem, PairSystem, ThinSystem, *map(accurate, (OriginalPairs, TransformedPairs, TransformedExamples))],
+)
 DIRECT_SYSTEMS = pytest.mark.parametrize("kind", [DenseSystem, PairSystem, ThinSystem])
 
 
@@ -317,11 +342,12 @@ def hard_terms(n_pairs):
     return ActiveTerms(problem, np.eye(12), np.arange(n_pairs), np.zeros(n_pairs), springs), rng
 
 
-@pytest.mark.parametrize(("n_pairs", "expected"), [(40, False), (78, False), (79, True), (2000, True)])
-def test_preconditioner_needs_more_pairs_than_unknowns(n_pairs, expected, monkeypatch):
+@pytest.mark.parametrize(("n_pairs", "expected"), [(15, False), (19, False), (20, True), (2000, True)])
+def test_preconditioner_needs_a_quarter_as_many_pairs_as_unknowns(n_pairs, expected, monkeypatch):
     applied = []
     apply = GaussianPreconditioner.apply
     monkeypatch.setattr(GaussianPreconditioner, "apply", lambda self, matrix: applied.append(1) or apply(self, matrix))
+    monkeypatch.setattr(iterative, "_PLAIN_ITERATIONS", 4)
     terms, rng = hard_terms(n_pairs)
     r = rng.standard_normal(78)
     system = IterativeSystem(terms, accuracy=1e-6)
@@ -361,6 +387,33 @@ def test_conjugate_gradients_transform_small_differences_once(monkeypatch):
     monkeypatch.setattr(PairSums, "hessian_product", lambda *_: pytest.fail("the differences were used"))
     terms, rng = hard_terms(40)
     r = rng.standard_normal(78)
-    accurate(terms).solve(r)
+    for products in (TransformedPairs, TransformedExamples, choose_products):
+        accurate(products)(terms).solve(r)
     with pytest.raises(pytest.fail.Exception, match="differences"):
-        accurate_by_chunks(terms).solve(r)
+        accurate(OriginalPairs)(terms).solve(r)
+
+
+def products_for(n, m, examples, K, near=False):
+    """Return the sums over pairs that conjugate gradients use, and what either way to transform costs."""
+    rng = np.random.default_rng(0)
+    embedded = rng.standard_normal((examples, n, m))
+    pairs = (np.arange(K)[:, None] + [0, 1]) % examples
+    if near:
+        embedded[1] = embedded[0] * (1.0 + 1e-9)
+    problem = MetricProblem(embedded, pairs, np.ones(K), 1.0, 1.0)
+    terms = ActiveTerms(problem, np.eye(n), np.arange(K), np.ones(K), np.ones(K))
+    return type(choose_products(terms)), pair_work(terms), example_work(terms)
+
+
+def test_examples_are_transformed_if_there_are_fewer_of_them_than_pairs(monkeypatch):
+    kind, by_pairs, by_examples = products_for(40, 1, 20, 400)
+    assert kind is TransformedExamples and by_examples < by_pairs
+    kind, by_pairs, by_examples = products_for(40, 1, 400, 400)
+    assert kind is TransformedPairs and by_examples > by_pairs
+    assert products_for(10, 10, 20, 60)[0] is OriginalPairs, "the lower triangles are kept"
+    kind, _, by_examples = products_for(40, 1, 20, 400, near=True)
+    assert kind is TransformedPairs and by_examples == np.inf, "images of nearly equal examples may not be subtracted"
+    monkeypatch.setattr("covmetric.solvers.systems.products.KEPT_BYTES", 8 * 20 * 40 - 1)
+    assert products_for(40, 1, 20, 400)[0] is OriginalPairs, "neither array is small"
+    monkeypatch.setattr("covmetric.solvers.systems.products.KEPT_BYTES", 8 * 20 * 40)
+    assert products_for(40, 1, 20, 400)[0] is TransformedExamples

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -342,3 +343,18 @@ def _follow_path(problem: MetricProblem, state: NewtonState, t: float, decrement
         state.fraction_growth = max(0.3 * state.fraction_growth, _MIN_GROWTH)
         state.steps_at_fraction = 0
         state.C, state.s = best_multiple(problem, state.weight_fraction)
+
+
+def path_length(fraction: float) -> int:
+    """Return the number of points of the path that begins with a fraction of the weights, if it never retreats.
+
+    Parameters
+    ----------
+    fraction : float
+        In (0, 1].
+
+    Returns
+    -------
+    int
+    """
+    return 1 if fraction >= 1.0 else 1 + max(1, math.ceil(math.log(_NEARLY_ALL / fraction) / math.log(_GROWTH)))

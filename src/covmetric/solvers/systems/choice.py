@@ -14,6 +14,7 @@ from covmetric._utils.tuning import (
 from covmetric.solvers.systems.base import System
 from covmetric.solvers.systems.direct import DenseSystem, PairSystem, ThinSystem
 from covmetric.solvers.systems.iterative import MAX_ITERATIONS, IterativeSystem
+from covmetric.solvers.systems.products import example_work, pair_work
 from covmetric.solvers.systems.terms import ActiveTerms
 
 
@@ -56,7 +57,7 @@ def choose_system(
     if 8.0 * a * (m * n + 2 * a) <= memory:
         direct[ThinSystem] = a * a * m * m * (n + THIN_OVERHEAD) + a**3 + transform
     # Products with a vector run slower than matrix products, and still slower beyond the cache.
-    with_differences = 8.0 * n * n * m * a
+    with_differences = min(pair_work(terms), example_work(terms))
     with_triangles = (VECTOR_PRODUCT_CACHED if 8.0 * K * p <= CACHE_BYTES else VECTOR_PRODUCT_UNCACHED) * K * p
     keep_triangles = m > 1 and 8.0 * K * p <= memory and with_triangles < with_differences
     iteration = CG_OVERHEAD + (with_triangles if keep_triangles else with_differences) + 12.0 * n**3

@@ -6,11 +6,11 @@ import functools
 
 import numpy as np
 
-from covmetric._utils.tuning import KEPT_BYTES
 from covmetric._utils.validation import FloatArray
 from covmetric.solvers.systems.base import System
 from covmetric.solvers.systems.preconditioner import GaussianPreconditioner
-from covmetric.solvers.systems.terms import ActiveTerms, compiled_kernels
+from covmetric.solvers.systems.products import choose_products
+from covmetric.solvers.systems.terms import ActiveTerms
 
 # Conjugate gradients stop at this fraction of the norm of the gradient if the squared norm is above the second number.
 # Nearer to the optimum, the fraction shrinks with the gradient, so that the convergence is superlinear.
@@ -18,7 +18,7 @@ _CG_FRACTION, _CG_NEAR = 0.05, 1e-2
 MAX_ITERATIONS = 1000
 # The preconditioner takes about as long as two iterations, which is more than easy systems need.
 _PLAIN_ITERATIONS = 10
-# The pairs from which the mean square of the B_k is estimated.
+# The columns of differences from which the mean square of the B_k is estimated.
 _SAMPLE = 256
 
 
@@ -54,55 +54,29 @@ class IterativeSystem(System):
         self._max_iter = max_iter
         self._accuracy = accuracy
         # With fewer pairs than unknowns, the sum over the pairs is singular, and not at all like that of Gaussians.
-        self._gaussian = len(terms.active) > terms.half.size
+        self._gaussian = 4 * len(terms.active) > terms.half.size
         self.preconditioned = preconditioned and self._gaussian
-        self._springs = terms.over_all_pairs(terms.springs)
-        self._kept = self._transformed()
-        self._buffer = None if self._kept is None else np.empty_like(self._kept)
+        self._products = choose_products(terms)
         self.force = self.weighted_sum(terms.forces)
 
-    def _transformed(self) -> FloatArray | None:
-        """Return the differences of the active pairs in the coordinates of C, if they are small and of use."""
-        terms, sums = self._terms, self._terms.problem.sums
-        shape = (len(terms.active), terms.problem.m, terms.problem.n)
-        if sums.lower_triangles() is not None or 8.0 * np.prod(shape) > KEPT_BYTES:
-            return None
-        G = np.empty(shape)
-        for part, some in sums.roughly_transformed(terms.active, terms.C):
-            G[part] = some
-        return G
+    def weighted_sum(self, weights: FloatArray) -> FloatArray:
+        return self._terms.half.pack(self._products.weighted_sum(weights))
 
     def _image(self, X: FloatArray) -> FloatArray:
         """Return the product of the matrix of the system with X."""
-        terms, G, buffer = self._terms, self._kept, self._buffer
-        if G is None or buffer is None:
-            return X + terms.from_metric(self._hessian_product(terms.to_metric(X)))
-        rows, flat = G.reshape(-1, len(X)), buffer.reshape(-1, len(X))
-        np.matmul(rows, X, out=flat)
-        pulls = terms.springs * np.einsum("kan,kan->k", buffer, G)
-        np.multiply(G, pulls[:, None, None], out=buffer)
-        return X + flat.T @ rows
-
-    def _hessian_product(self, E: FloatArray) -> FloatArray:
-        """Return the sum of h_k <A_k, E> A_k over the active pairs."""
-        terms, half = self._terms, self._terms.half
-        lower = terms.problem.sums.lower_triangles()
-        if lower is None:
-            return terms.problem.sums.hessian_product(E, terms.springs, terms.active)
-        out = np.empty(half.size)
-        compiled_kernels().stretch(lower, half.doubled(E), self._springs, out)
-        return half.from_lower(out)
+        return X + self._products.hessian(X)
 
     @functools.cached_property
     def _preconditioner(self) -> GaussianPreconditioner:
         terms = self._terms
         total = float(terms.springs.sum())
         mean = terms.half.unpack(self.weighted_sum(terms.springs / total if total > 0.0 else terms.springs))
-        # A sample is enough for the mean of ||B_k||^2.
-        sample = slice(None, None, max(1, len(terms.active) // _SAMPLE))
-        some = ActiveTerms(terms.problem, terms.C, terms.active[sample], terms.forces[sample], terms.springs[sample])
-        squares = sum(float(some.springs[part] @ np.einsum("kp,kp->k", V, V)) for part, V in some.half_vectors())
-        weight = float(some.springs.sum())
+        # A sample is enough for the mean of ||B_k||^2 = ||F_k^T W F_k||^2.
+        sample = slice(None, None, max(1, terms.problem.m * len(terms.active) // _SAMPLE))
+        springs, squares = terms.springs[sample], 0.0
+        for part, G in terms.problem.sums.transformed(terms.active[sample], terms.C):
+            squares += float(springs[part] @ ((G @ np.swapaxes(G, 1, 2)) ** 2).sum(axis=(1, 2)))
+        weight = float(springs.sum())
         return GaussianPreconditioner(mean, total, squares / weight if weight > 0.0 else 0.0)
 
     def solve(self, r: FloatArray) -> FloatArray:
