@@ -42,6 +42,7 @@ def test_new_trials_are_blended_into_the_class_means(lam, tmp_path):
     codes = np.searchsorted(model.classes_, np.r_[y[old], y[60:64]])
     vectors = model.metric_.transform(np.concatenate([X[old], X[60:64]]))
     means = naive.blended_means(vectors, codes, 60, 3.0)
+    np.testing.assert_allclose(model.class_means_, means, rtol=1e-9, atol=1e-12)
     queries = model.metric_.transform(X[64:])
     nearest = ((queries[:, None] - means) ** 2).sum(axis=2).argmin(axis=1)
     np.testing.assert_array_equal(model.predict(X[64:]), model.classes_[nearest])
