@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from covmetric.embeddings import get_embedding
     from covmetric.estimators import PAPER_SETTINGS, CovMetric, CovMetricClassifier, CovMetricCV, CovMetricPairs
     from covmetric.metric import LearnedMetric
+    from covmetric.model_selection import ClassKFold, ClassShuffleSplit
     from covmetric.models import SKOPS_TRUSTED, load_model, save_model
     from covmetric.problem import Certificate, MetricProblem, PaperBound, make_paper_problem, paper_bound
     from covmetric.solvers import Dykstra, History, Newton, SolveResult, SolverState, Status, solve, solve_path
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "AbsoluteBounds": "constraints",
     "Certificate": "problem",
+    "ClassKFold": "model_selection",
+    "ClassShuffleSplit": "model_selection",
     "CovMetric": "estimators",
     "CovMetricCV": "estimators",
     "CovMetricClassifier": "estimators",
@@ -56,6 +59,8 @@ __all__ = [
     "SKOPS_TRUSTED",
     "AbsoluteBounds",
     "Certificate",
+    "ClassKFold",
+    "ClassShuffleSplit",
     "CovMetric",
     "CovMetricCV",
     "CovMetricClassifier",
