@@ -14,6 +14,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from benchmarks import problems
 from covmetric.cli.unseen_table import print_unseen
 from covmetric.datasets import load_emg
@@ -22,6 +24,12 @@ from covmetric.experiments.unseen import compare_unseen
 
 def from_series(name: str):
     return lambda: (*problems.series(name), None)
+
+
+def gestures_of_people():
+    """Return the windows of both people, where a class is a gesture of a person; those of one round are a group."""
+    data = load_emg()
+    return data.X, np.char.add(data.person, data.y), data.groups
 
 
 def gestures(person: str):
@@ -60,6 +68,7 @@ DATA: dict[str, tuple[Callable[[], tuple[Any, Any, Any]], int, int, str]] = {
         10,
         "10 views of each object; groups: objects",
     ),
+    "gestures": (gestures_of_people, 4, 10, "windows of one second; classes: gesture and person; groups: rounds"),
     "gestures, person mg": (gestures("mg"), 2, 10, "windows of one second; groups: rounds"),
     "gestures, person rr": (gestures("rr"), 2, 10, "windows of one second; groups: rounds"),
 }

@@ -37,7 +37,7 @@ def test_table_is_printed(file, capsys, tmp_path):
     lines = printed.out.splitlines()
     header = next(i for i, line in enumerate(lines) if line.split()[:3] == ["kind", "method", "mAP"])
     assert [line.split()[1] for line in lines[header + 1 :]] == methods
-    assert "36 candidates" in lines[-1]
+    assert "24 candidates" in lines[-1]
     rows = list(csv.DictReader(sheet.read_text().splitlines()))
     assert [row["method"] for row in rows] == methods
     value, error = (float(rows[0][f"mean_average_precision{part}"]) for part in ("", "_error"))

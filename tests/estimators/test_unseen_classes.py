@@ -34,7 +34,7 @@ def literal_scores(search, X, y, groups, scorer):
         row = []
         for fold, split in enumerate(make_splits(search.cv, X, codes, groups, seed, new_classes=True)):
             rng = np.random.default_rng([seed, fold])
-            learner = CovMetric(tol=search.search_tol, random_state=rng, **params)
+            learner = CovMetric(tol=search.search_tol, random_state=rng, shrinkage=0.5, **params)
             given = [None, None] if groups is None else [groups[split.train], groups[split.test]]
             learner.fit(X[split.train], y[split.train], given[0])
             row.append(scorer(learner, X[split.test], y[split.test], given[1]))
@@ -52,7 +52,7 @@ def test_search_equals_its_literal_version(data, scoring, grouped):
     found = np.stack([search.cv_results_[f"split{i}_test_score"] for i in range(5)], axis=1)
     np.testing.assert_allclose(found, scores, atol=2e-3)
     assert np.abs(found - scores).mean() < 1e-4
-    assert len(search.cv_results_["params"]) == 2 * 3 * 2
+    assert len(search.cv_results_["params"]) == 2 * 2 * 2
     preference = make_grid(search, X).preference
     assert search.best_index_ == choose_candidate(preference, found, search.n_std_errors)
     assert search.best_rule_ == {}
@@ -69,14 +69,14 @@ def test_the_search_finds_the_metric_for_new_classes(data):
     assert scorer(search, X[new], y[new]) > max(fixed) + 0.1
 
 
-def test_the_default_search_has_priors_and_shrinkages(data):
+def test_the_default_search_has_two_priors_with_strong_shrinkage(data):
     X = data[0]
     grid = make_grid(CovMetricCV(cv="classes"), X)
-    priors = {(one["prior"], one["shrinkage"]) for one in grid.params}
-    assert priors == {("identity", "auto"), ("within", "auto"), ("within", 0.5)}
-    assert len(grid.params) == 4 * 3 * 3
+    assert {one["prior"] for one in grid.params} == {"within", "identity"}
+    assert {path.settings.shrinkage for phi in grid.metrics for path in phi.paths} == {0.5}
+    assert len(grid.params) == 4 * 2 * 3
     first = grid.params[int(np.argmin(grid.preference))]
-    assert (first["phi"], first["prior"], first["lam"]) == ("tangent-pca", "identity", np.inf)
+    assert (first["phi"], first["prior"], first["lam"]) == ("tangent-pca", "within", 1e-1)
     # The search of a classifier has one prior, and does not mention it.
     assert all("prior" not in one and "shrinkage" not in one for one in make_grid(CovMetricCV(), X).params)
 

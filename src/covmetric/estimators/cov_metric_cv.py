@@ -48,7 +48,7 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
         The slack divergences to choose from, as in `CovMetric`.
     lambdas : 'auto', float or list of floats, default='auto'
         The strengths of the prior to choose from; inf is added at the end if it is not listed. 'auto' is 1e-2, 1e-1 and
-        1e-3, or inf, 1e-1 and 1e-2 if distances are scored.
+        1e-3, or 1e-1, inf and 1e-2 if distances are scored.
     bounds : (float, float), {'absolute', 'quantile'} or Bounds, default='absolute'
         The upper bound on the squared distances of similar pairs and the lower bound on the squared distances of
         dissimilar pairs, in units of `scale`, as in `CovMetric`.
@@ -56,12 +56,12 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
         The unit of the bounds, a squared distance: the median over the pairs, a number, or 1 if None.
     prior : {'auto', 'identity', 'covariance', 'within', 'gmml'}, array of shape (n, n) or list, default='auto'
         The metrics that W is kept close to, from which one is chosen, as in `CovMetric`. 'auto' is 'identity', or
-        'identity' and 'within' if distances are scored.
+        'within' and 'identity' if distances are scored.
     prior_t : float, default=0.5
         The position on the geodesic from S^-1 to D, as in `CovMetric`. It is used if `prior` is 'gmml'.
     shrinkage : 'auto', float or list of them, default='auto'
         The shrinkages of the priors 'within' and 'gmml' to choose from, as in `CovMetric`. If distances are scored,
-        'auto' is ['auto', 0.5].
+        'auto' alone is 0.5; ['auto'] is the shrinkage of Ledoit and Wolf.
     solver : {'auto', 'newton', 'dykstra', 'hybrid', 'interior'} or Solver, default='auto'
         The solver.
     order : {'perm', 'rand', 'cyclic'}, default='perm'

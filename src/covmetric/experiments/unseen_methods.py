@@ -20,7 +20,7 @@ from covmetric.experiments.methods import METRICS, PHIS
 from covmetric.model_selection import get_scorer
 from covmetric.peers import FIXED_DISTANCES, GMML
 
-#: The shrinkages of discriminant analysis, which are also those of `CovMetricCV(cv="classes")`.
+#: The shrinkages of discriminant analysis to choose from: that of Ledoit and Wolf, and that of `CovMetricCV`.
 _SHRINKAGES = ["auto", 0.5]
 
 
