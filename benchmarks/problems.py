@@ -10,7 +10,7 @@ import numpy as np
 
 from covmetric import MetricProblem, NeighborPairs, get_embedding
 from covmetric.constraints import constrain, get_bounds
-from covmetric.datasets import load_brodatz, load_eth80, load_series, load_ssvep
+from covmetric.datasets import load_brodatz, load_eth80, load_eth80_sets, load_series, load_ssvep
 
 _DATA = Path(os.environ.get("COVMETRIC_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
@@ -78,6 +78,12 @@ def eth80_images(views: slice):
     for name in np.unique(data.groups):
         chosen[np.flatnonzero(data.groups == name)[views]] = True
     return data.X[chosen], data.y[chosen], data.groups[chosen]
+
+
+def eth80_sets(size: tuple[int, int]):
+    """Return one covariance matrix per object of ETH-80, of grey values over its views; their classes."""
+    data = load_eth80_sets(_DATA / "eth80", size)
+    return data.X, data.y, None
 
 
 def eth80_like():

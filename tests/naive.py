@@ -6,6 +6,8 @@ no formulas here, everything is computed numerically from its divergence.
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import scipy.linalg
 from scipy.optimize import brentq, minimize_scalar
@@ -453,3 +455,71 @@ def blended_means(vectors, codes, n_first, strength):
         else:
             means[c] = (strength * sum(first) / len(first) + sum(later)) / (strength + len(later))
     return np.stack(list(means.values()))
+
+
+def compared(i, codes, groups):
+    """Return the examples that example i is compared with: all but those of its class and its group."""
+    return [j for j in range(len(codes)) if not (codes[j] == codes[i] and groups[j] == groups[i])]
+
+
+def mean_average_precision(D, codes, groups):
+    """Return the mean over the queries of the mean precision at the distance of each relevant example."""
+    values = []
+    for i in range(len(codes)):
+        others = compared(i, codes, groups)
+        relevant = [j for j in others if codes[j] == codes[i]]
+        precisions = []
+        for j in relevant:
+            retrieved = [k for k in others if D[i, k] <= D[i, j]]
+            precisions.append(sum(codes[k] == codes[i] for k in retrieved) / len(retrieved))
+        if relevant:
+            values.append(sum(precisions) / len(relevant))
+    return sum(values) / len(values)
+
+
+def recall_at_1(D, codes, groups):
+    """Return the probability that a random nearest example has the class of the query."""
+    values = []
+    for i in range(len(codes)):
+        others = compared(i, codes, groups)
+        if any(codes[j] == codes[i] for j in others):
+            nearest = [j for j in others if D[i, j] == min(D[i, k] for k in others)]
+            values.append(sum(codes[j] == codes[i] for j in nearest) / len(nearest))
+    return sum(values) / len(values)
+
+
+def few_shot_accuracy(vectors, shots, tested):
+    """Return how often the nearest mean of shots is that of the class; tested[i] is the class of i, or -1."""
+    correct = []
+    for x, own in zip(vectors, tested, strict=True):
+        if own >= 0:
+            squared = [np.sum((x - vectors[members].mean(axis=0)) ** 2) for members in shots]
+            correct.append(np.argmin(squared) == own)
+    return np.mean(correct)
+
+
+def verification_pairs(D, codes, groups):
+    """Return the distances of the pairs of one class and of the pairs of different classes, each pair once."""
+    similar, different = [], []
+    for i in range(len(codes)):
+        for j in compared(i, codes, groups):
+            if j > i:
+                (similar if codes[i] == codes[j] else different).append(D[i, j])
+    return similar, different
+
+
+def verification_auc(D, codes, groups):
+    """Return the probability that a pair of one class is closer than a pair of different classes."""
+    similar, different = verification_pairs(D, codes, groups)
+    return np.mean([(s < d) + 0.5 * (s == d) for s in similar for d in different])
+
+
+def verification_eer(D, codes, groups):
+    """Return the point where the ROC curve, drawn as lines between all thresholds, crosses its antidiagonal."""
+    similar, different = (np.array(part) for part in verification_pairs(D, codes, groups))
+    curve = [(0.0, 1.0)] + [(np.mean(different <= t), np.mean(similar > t)) for t in np.unique([*similar, *different])]
+    for (far, frr), (next_far, next_frr) in itertools.pairwise(curve):
+        if next_far >= next_frr:
+            t = (frr - far) / ((frr - far) + (next_far - next_frr))
+            return far + t * (next_far - far)
+    return 1.0

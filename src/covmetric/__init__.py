@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         Recentre,
     )
     from covmetric.metric import LearnedMetric
+    from covmetric.model_selection import ClassKFold, ClassShuffleSplit
     from covmetric.models import SKOPS_TRUSTED, load_model, save_model
     from covmetric.problem import Certificate, MetricProblem, PaperBound, make_paper_problem, paper_bound
     from covmetric.solvers import Dykstra, History, Newton, SolveResult, SolverState, Status, solve, solve_path
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "AbsoluteBounds": "constraints",
     "Certificate": "problem",
+    "ClassKFold": "model_selection",
+    "ClassShuffleSplit": "model_selection",
     "CovMetric": "estimators",
     "CovMetricCV": "estimators",
     "CovMetricClassifier": "estimators",
@@ -64,6 +67,8 @@ __all__ = [
     "SKOPS_TRUSTED",
     "AbsoluteBounds",
     "Certificate",
+    "ClassKFold",
+    "ClassShuffleSplit",
     "CovMetric",
     "CovMetricCV",
     "CovMetricClassifier",

@@ -61,10 +61,23 @@ def test_number_of_folds_is_at_most_the_largest_number_of_groups_of_a_class(aske
         assert len(make_splits(asked, np.zeros(14), codes, groups, 0)) == expected
 
 
-def test_one_group_per_class_gives_two_folds():
+def test_splits_without_any_trained_class_are_an_error_unless_new_classes_are_wanted():
     codes = np.repeat(np.arange(4), 3)
-    with pytest.warns(UserWarning, match="4 of 4 classes are tested in a fold that did not train on them"):
-        assert len(make_splits(5, np.zeros(12), codes, codes, 0)) == 2
+    with pytest.raises(ValueError, match=r"no split tests a class that it trains on, .* scoring='mean_average_prec"):
+        make_splits(5, np.zeros(12), codes, codes, 0)
+    splits = make_splits(5, np.zeros(12), codes, codes, 0, new_classes=True)
+    assert len(splits) == 2
+    for split in splits:
+        np.testing.assert_array_equal(split.test_groups, codes[split.test])
+
+
+def test_classes_are_held_out():
+    codes = np.repeat(np.arange(12), 3)
+    splits = make_splits("classes", np.zeros(36), codes, None, 0, new_classes=True)
+    assert sorted(c for split in splits for c in set(codes[split.test])) == list(range(12))
+    assert all(split.test_groups is None for split in splits)
+    assert parts(splits) == parts(make_splits("classes", np.zeros(36), codes, None, 0, new_classes=True))
+    assert parts(splits) != parts(make_splits("classes", np.zeros(36), codes, None, 1, new_classes=True))
 
 
 @pytest.mark.parametrize("groups", [None, GROUPS])
@@ -109,9 +122,12 @@ def test_warnings_of_a_splitter_are_shown():
 @pytest.mark.parametrize(
     ("cv", "message"),
     [
-        (1, "cv must be None, an integer >= 2, 'loo', a splitter or a list of splits, got 1"),
+        (1, "cv must be None, an integer >= 2, 'loo', 'classes', a splitter or a list of splits, got 1"),
         (0, "cv must be None, an integer >= 2, .* got 0"),
-        ("bootstrap", "cv must be None, an integer >= 2, 'loo', a splitter or a list of splits, got 'bootstrap'"),
+        (
+            "bootstrap",
+            "cv must be None, an integer >= 2, 'loo', 'classes', a splitter or a list of splits, got 'bootstrap'",
+        ),
         ([], "cv has no splits: at least one split is needed"),
         ([(np.arange(20), [])], "the test part of split 0 is empty"),
         ([(np.arange(20), [20]), ([], [20])], "the training part of split 1 is empty"),
@@ -152,7 +168,7 @@ def test_classes_of_one_example_cannot_be_split():
 
 
 def test_untrained_classes_are_counted_in_a_warning():
-    given = [([0, 1, 3, 4], [2, 5, 8]), ([0, 1, 3, 4], [2])]
+    given = [([0, 1, 3, 4], [2, 5, 8]), ([0, 1, 3, 4], [2, 6])]
     with pytest.warns(UserWarning, match="1 of 3 classes are tested in a fold that did not train on them, because"):
         make_splits(given, X, CODES, None, 0)
 

@@ -1,4 +1,4 @@
-"""CovMetricCV: choose Phi, pairs, slack and lambda by cross-validation on the training data."""
+"""CovMetricCV: choose Phi, prior, pairs, slack and lambda by cross-validation on the training data."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from covmetric._utils.validation import FloatArray, IntArray, check_nonnegative, check_tolerance, generator
 from covmetric.estimators.cov_metric import CovMetric
-from covmetric.estimators.grid import RULE_PARAMS, make_grid, make_scorings
+from covmetric.estimators.grid import RULE_PARAMS, distance_scorer, make_grid, make_scorings, prior_choices
 from covmetric.estimators.mixin import MetricMixin, SolvedMixin
 from covmetric.estimators.saving import SavedEstimator
 from covmetric.learning.examples import check_entries, check_labelled, require_classes
@@ -34,28 +34,34 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
     value of its parameter, then the first Phi, prior, pairs, slack and lambda. The choice therefore depends little on
     the folds. With ``n_std_errors=0``, the best candidate is chosen.
 
+    With ``cv='classes'``, the metric is chosen for classes that are not in the training data: classes are held out, and
+    the score is the mean average precision with which their examples retrieve each other. Nothing is classified.
+
     Parameters
     ----------
     phi : str, Embedding or list of them, default='auto'
         The embeddings to choose from, as in `CovMetric`. 'auto' is 'tangent-pca', 'relog', 'log', 'sqrt' and 'chol'
-        for matrices, and 'vector' for vectors.
+        for matrices ('tangent-pca', 'relog', 'sqrt' and 'chol' if distances are scored), and 'vector' for vectors.
     pairs : str, PairSelection or list of them, default='neighbors'
         The selections of pairs to choose from, as in `CovMetric`.
     slack : str, Slack or list of them, default='is'
         The slack divergences to choose from, as in `CovMetric`.
-    lambdas : float or list of floats, default=(1e-2, 1e-1, 1e-3)
-        The strengths of the prior to choose from; inf is added at the end if it is not listed.
+    lambdas : 'auto', float or list of floats, default='auto'
+        The strengths of the prior to choose from; inf is added at the end if it is not listed. 'auto' is 1e-2, 1e-1 and
+        1e-3, or 1e-1, inf and 1e-2 if distances are scored.
     bounds : (float, float), {'absolute', 'quantile'} or Bounds, default='absolute'
         The upper bound on the squared distances of similar pairs and the lower bound on the squared distances of
         dissimilar pairs, in units of `scale`, as in `CovMetric`.
     scale : 'median', float or None, default='median'
         The unit of the bounds, a squared distance: the median over the pairs, a number, or 1 if None.
-    prior : {'identity', 'covariance', 'within', 'gmml'}, array of shape (n, n) or list of them, default='identity'
-        The metrics that W is kept close to, from which one is chosen, as in `CovMetric`.
+    prior : {'auto', 'identity', 'covariance', 'within', 'gmml'}, array of shape (n, n) or list, default='auto'
+        The metrics that W is kept close to, from which one is chosen, as in `CovMetric`. 'auto' is 'identity', or
+        'within' and 'identity' if distances are scored.
     prior_t : float, default=0.5
         The position on the geodesic from S^-1 to D, as in `CovMetric`. It is used if `prior` is 'gmml'.
-    shrinkage : 'auto' or float, default='auto'
-        The shrinkage of the priors 'within' and 'gmml', as in `CovMetric`.
+    shrinkage : 'auto', float or list of them, default='auto'
+        The shrinkages of the priors 'within' and 'gmml' to choose from, as in `CovMetric`. If distances are scored,
+        'auto' alone is 0.5; ['auto'] is the shrinkage of Ledoit and Wolf.
     solver : {'auto', 'newton', 'dykstra', 'hybrid', 'interior'} or Solver, default='auto'
         The solver.
     order : {'perm', 'rand', 'cyclic'}, default='perm'
@@ -75,12 +81,18 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
     C : float or list of floats, default=(1.0, 10.0)
         The inverse strengths of the regularisation to choose from, for rule='logistic' and rule='svm'. The unit is that
         of `CovMetricClassifier`.
-    cv : int, None, 'loo', splitter or list of splits, default=None
+    cv : int, None, 'loo', 'classes', splitter or list of splits, default=None
         An integer is the number of stratified folds, which is reduced if no class has as many examples or groups. None
         means 5, but one fold for each group if there are 5 to 10 groups and each has all classes: these folds are not
         random. 'loo' learns one metric per candidate from all examples, and scores it by the neighbours of each example
-        outside its own group. It is faster, but overestimates the accuracy for small lambda. A splitter is an object
-        such as scikit-learn's StratifiedKFold. A split is a tuple of the training and the test indices.
+        outside its own group. It is faster, but overestimates the accuracy for small lambda. 'classes' holds out
+        classes: five folds of the classes or, if there are fewer than ten, five draws of two classes. A splitter is an
+        object such as scikit-learn's StratifiedKFold or `ClassKFold`. A split is a tuple of the training and the test
+        indices.
+    scoring : str, DistanceScorer or None, default=None
+        A scorer of the distances between the test examples instead of a decision rule: 'mean_average_precision',
+        'recall_at_1', 'one_shot_accuracy', 'five_shot_accuracy', 'verification_auc' or 'neg_verification_eer'. None
+        means the accuracy of `rule`, but 'mean_average_precision' if `cv` holds out classes.
     n_std_errors : float, default=1.5
         How many standard errors below the best mean accuracy a candidate may be and still count as equally good. The
         standard error is that of the differences from the best candidate on the same folds, pooled over the candidates.
@@ -100,9 +112,10 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
     best_params_ : dict
         The chosen parameters, including those of the rule if there are several candidates for it.
     best_rule_ : dict
-        The rule that was scored with the chosen parameters: its name 'rule', and 'n_neighbors' or 'C'.
+        The rule that was scored with the chosen parameters: its name 'rule', and 'n_neighbors' or 'C'. It is empty if
+        distances were scored.
     best_score_ : float
-        The mean accuracy of the chosen candidate over the folds.
+        The mean score of the chosen candidate over the folds.
     best_index_ : int
         The index of the chosen candidate in `cv_results_`.
     cv_results_ : dict of arrays
@@ -156,10 +169,10 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
         *,
         pairs: Any = "neighbors",
         slack: Any = "is",
-        lambdas: Any = (1e-2, 1e-1, 1e-3),
+        lambdas: Any = "auto",
         bounds: Any = "absolute",
         scale: Any = "median",
-        prior: Any = "identity",
+        prior: Any = "auto",
         prior_t: float = 0.5,
         shrinkage: Any = "auto",
         solver: Any = "auto",
@@ -170,6 +183,7 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
         n_neighbors: Any = 3,
         C: Any = (1.0, 10.0),
         cv: Any = None,
+        scoring: Any = None,
         n_std_errors: float = 1.5,
         search_tol: float = 1e-3,
         random_state: Any = None,
@@ -193,6 +207,7 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
         self.n_neighbors = n_neighbors
         self.C = C
         self.cv = cv
+        self.scoring = scoring
         self.n_std_errors = n_std_errors
         self.search_tol = search_tol
         self.random_state = random_state
@@ -233,7 +248,8 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
             The class of each example, of any type.
         groups : array of shape (l,) or None, default=None
             The group of each example. Examples of one group (views of one object, trials of one recording) stay
-            together in the folds. By default, similar pairs are taken from different groups; see `PairSelection`.
+            together in the folds. By default, similar pairs are taken from different groups; see `PairSelection`. If
+            distances are scored, examples of the same class and the same group are not compared.
 
         Returns
         -------
@@ -260,7 +276,8 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
         grid = make_grid(self, array)
         check_entries(array)  # before the splits, so that messages contain indices into X and not into a fold
         seed = int(generator(self.random_state).integers(2**32))
-        splits = make_splits(self.cv, array, codes, groups, seed)
+        scores_distances = distance_scorer(self) is not None
+        splits = make_splits(self.cv, array, codes, groups, seed, new_classes=scores_distances)
         scores = search_candidates(grid.metrics, array, codes, splits, grid.scorings, seed, self.n_jobs, self.verbose)
         self.cv_results_ = _cv_results(grid.params, scores)
         self.best_index_ = choose_candidate(grid.preference, scores, self.n_std_errors)
@@ -292,14 +309,15 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
 
     def _learner(self, tol: float, **params: Any) -> CovMetric:
         """Return a CovMetric with the given parameters, and with those that are not searched."""
-        names = ("bounds", "scale", "prior", "prior_t", "shrinkage", "solver", "order", "reg")
-        return CovMetric(tol=tol, **{**{name: getattr(self, name) for name in names}, **params})
+        names = ("bounds", "scale", "prior_t", "solver", "order", "reg")
+        fixed = {name: getattr(self, name) for name in names}
+        return CovMetric(tol=tol, **{**fixed, **prior_choices(self)[0], **params})
 
 
 def _cv_results(params: list[dict[str, Any]], scores: FloatArray) -> dict[str, Any]:
     """Return the scores in the format of scikit-learn's GridSearchCV."""
     results: dict[str, Any] = {"params": list(params)}
-    optional = [name for name in ("prior", *RULE_PARAMS) if any(name in candidate for candidate in params)]
+    optional = [name for name in ("prior", "shrinkage", *RULE_PARAMS) if any(name in candidate for candidate in params)]
     names = ["phi", "pairs", "slack", "lam", *optional]
     for name in names:
         values = np.empty(len(params), dtype=object)

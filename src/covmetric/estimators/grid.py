@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,10 +11,11 @@ import numpy.typing as npt
 
 from covmetric._utils.validation import check_positive
 from covmetric.learning.examples import DEFAULT_PHI, embedding_for
-from covmetric.learning.prior import prior_uses_pairs
+from covmetric.learning.prior import prior_uses_pairs, prior_uses_shrinkage
 from covmetric.learning.rules import RULES, get_rule
-from covmetric.learning.scoring import CandidatePath, PhiCandidates, Scoring, require_vote
+from covmetric.learning.scoring import CandidatePath, DistanceScoring, PhiCandidates, Score, Scoring, require_vote
 from covmetric.learning.settings import check_lam
+from covmetric.model_selection import ClassKFold, ClassShuffleSplit, DistanceScorer, get_scorer
 from covmetric.neighbors.votes import check_n_neighbors
 
 #: The embeddings of matrices that a search chooses from by default, in the order of preference.
@@ -22,6 +24,37 @@ DEFAULT_PHIS = ("tangent-pca", DEFAULT_PHI, "log", "sqrt", "chol")
 _PREFERRED_RULES = ("svm", "logistic", "mean", "neighbors")
 #: The names of the parameters of decision rules.
 RULE_PARAMS = ("rule", "n_neighbors", "C")
+_CLASS_SPLITTERS = (ClassKFold, ClassShuffleSplit)
+
+
+@dataclass(frozen=True)
+class _Defaults:
+    """What 'auto' means in a search, in the order of preference.
+
+    Attributes
+    ----------
+    phis : tuple of str
+        The embeddings of matrices.
+    priors : tuple of str
+        The priors.
+    shrinkages : tuple
+        The shrinkages of the priors.
+    lambdas : tuple of floats
+        The strengths of the prior.
+    """
+
+    phis: tuple[str, ...]
+    priors: tuple[str, ...]
+    shrinkages: tuple[Any, ...]
+    lambdas: tuple[float, ...]
+
+
+_FOR_CLASSIFICATION = _Defaults(DEFAULT_PHIS, ("identity",), ("auto",), (1e-2, 1e-1, 1e-3))
+# Chosen on NATOPS and ERing, with every pair of classes held out. Weak learning comes first: with few classes to learn
+# from, a small lambda, or 'within' with little shrinkage, fits these classes and no others.
+_FOR_DISTANCES = _Defaults(
+    ("tangent-pca", DEFAULT_PHI, "sqrt", "chol"), ("within", "identity"), (0.5,), (1e-1, np.inf, 1e-2)
+)
 
 
 @dataclass(frozen=True)
@@ -32,8 +65,8 @@ class Grid:
     ----------
     metrics : list of PhiCandidates
         The settings of the metrics, grouped by Phi.
-    scorings : list of Scoring
-        The decision rules, each with its parameter.
+    scorings : list of Scoring, or list of one DistanceScoring
+        The decision rules, each with its parameter, or the score of the distances.
     params : list of dict
         The parameters of each candidate: all the rules of the first metric, of the second metric, and so on.
     preference : list of int
@@ -42,7 +75,7 @@ class Grid:
     """
 
     metrics: list[PhiCandidates]
-    scorings: list[Scoring]
+    scorings: Sequence[Score]
     params: list[dict[str, Any]]
     preference: list[int]
 
@@ -62,20 +95,20 @@ def make_grid(search: Any, X: npt.NDArray[Any]) -> Grid:
     Grid
         The candidates.
     """
-    scorings = make_scorings(search)
-    lambdas = _lambdas(search.lambdas)
+    scorings, defaults = make_scorings(search), _defaults(search)
+    lambdas = _lambdas(defaults.lambdas if _is_auto(search.lambdas) else search.lambdas)
     decreasing = tuple(sorted((lam for lam in lambdas if lam != np.inf), reverse=True))
-    default = ("vector",) if X.ndim == 2 else DEFAULT_PHIS
-    phis = default if isinstance(search.phi, str) and search.phi == "auto" else as_list("phi", search.phi)
-    all_pairs, slacks, priors = as_list("pairs", search.pairs), as_list("slack", search.slack), _priors(search.prior)
+    default = ("vector",) if X.ndim == 2 else defaults.phis
+    phis = default if _is_auto(search.phi) else as_list("phi", search.phi)
+    all_pairs, slacks, priors = as_list("pairs", search.pairs), as_list("slack", search.slack), prior_choices(search)
+    shown = _varying(priors)
     metrics: list[PhiCandidates] = []
     params: list[dict[str, Any]] = []
     keys: list[tuple[int, ...]] = []
 
     def add(phi: int, prior: int, pairs: int | None, slack: int | None, lam: float) -> None:
         metric: dict[str, Any] = {"phi": phis[phi]}
-        if priors[prior] is not search.prior:  # several priors were passed
-            metric["prior"] = priors[prior]
+        metric.update({name: value for name, value in priors[prior].items() if name in shown})
         if pairs is not None:
             metric["pairs"] = all_pairs[pairs]
         if slack is not None:
@@ -90,14 +123,14 @@ def make_grid(search: Any, X: npt.NDArray[Any]) -> Grid:
         paths = []
         for j, prior in enumerate(priors):
             # The prior is one candidate, or one for each selection of pairs if it depends on them.
-            for k in range(len(all_pairs)) if prior_uses_pairs(prior) else (None,):
+            for k in range(len(all_pairs)) if prior_uses_pairs(prior["prior"]) else (None,):
                 choice = {} if k is None else {"pairs": all_pairs[k]}
-                settings = search._learner(search.search_tol, prior=prior, **choice)._settings()
+                settings = search._learner(search.search_tol, **prior, **choice)._settings()
                 paths.append(CandidatePath(settings, (np.inf,)))
                 add(i, j, k, None, np.inf)
             for k, pairs in enumerate(all_pairs):
                 for m, slack in enumerate(slacks):
-                    choice = {"prior": prior, "pairs": pairs, "slack": slack}
+                    choice = {**prior, "pairs": pairs, "slack": slack}
                     search._learner(search.tol, **choice)._settings().check()
                     paths.append(CandidatePath(search._learner(search.search_tol, **choice)._settings(), decreasing))
                     for lam in decreasing:
@@ -107,7 +140,33 @@ def make_grid(search: Any, X: npt.NDArray[Any]) -> Grid:
     return Grid(metrics, scorings, params, [ranks[key] for key in keys])
 
 
-def make_scorings(search: Any) -> list[Scoring]:
+def distance_scorer(search: Any) -> DistanceScorer | None:
+    """Return the scorer of a search that scores distances, or None if it scores a decision rule.
+
+    Parameters
+    ----------
+    search : CovMetricCV
+        The search.
+
+    Returns
+    -------
+    DistanceScorer or None
+        The scorer.
+
+    Raises
+    ------
+    ValueError
+        If `scoring` is invalid.
+    """
+    if search.scoring is not None:
+        return get_scorer(search.scoring)
+    holds_out_classes = isinstance(search.cv, _CLASS_SPLITTERS) or (
+        isinstance(search.cv, str) and search.cv == "classes"
+    )
+    return get_scorer("mean_average_precision") if holds_out_classes else None
+
+
+def make_scorings(search: Any) -> Sequence[Score]:
     """Return the decision rules of a search, each with its parameter; raise ValueError for invalid ones.
 
     Parameters
@@ -117,9 +176,22 @@ def make_scorings(search: Any) -> list[Scoring]:
 
     Returns
     -------
-    list of Scoring
-        The rules, in the order of preference.
+    list of Scoring, or list of one DistanceScoring
+        The rules, in the order of preference, or the score of the distances.
     """
+    scorer = distance_scorer(search)
+    if scorer is not None:
+        if not (isinstance(search.rule, str) and search.rule == "neighbors"):
+            raise ValueError(
+                f"rule={search.rule!r} is scored on classes that were trained on, but scoring={scorer.name!r} scores "
+                "distances, without a rule; leave out rule, or use scoring=None and a number of folds as cv"
+            )
+        if isinstance(search.cv, str) and search.cv == "loo":
+            raise ValueError(
+                f"cv='loo' scores the examples that the metric is learned from; scoring={scorer.name!r} needs "
+                "cv='classes' or a number of folds"
+            )
+        return [DistanceScoring(scorer)]
     if isinstance(search.rule, str) and search.rule == "auto":
         rules = sorted(RULES, key=lambda name: [*_PREFERRED_RULES, name].index(name))
     else:
@@ -159,6 +231,42 @@ def as_list(name: str, value: Any) -> list[Any]:
     if not values:
         raise ValueError(f"{name} is empty: at least one value is needed")
     return values
+
+
+def prior_choices(search: Any) -> list[dict[str, Any]]:
+    """Return the priors to choose from, each with the shrinkages to choose from if it has one.
+
+    Parameters
+    ----------
+    search : CovMetricCV
+        The search.
+
+    Returns
+    -------
+    list of dict
+        The parameters 'prior' and 'shrinkage' of `CovMetric`, in the order of preference.
+    """
+    defaults = _defaults(search)
+    priors = defaults.priors if _is_auto(search.prior) else _priors(search.prior)
+    shrinkages = defaults.shrinkages if _is_auto(search.shrinkage) else as_list("shrinkage", search.shrinkage)
+    return [
+        {"prior": prior, "shrinkage": shrinkage}
+        for prior in priors
+        for shrinkage in (shrinkages if prior_uses_shrinkage(prior) else shrinkages[:1])
+    ]
+
+
+def _varying(choices: list[dict[str, Any]]) -> list[str]:
+    """Return the names of the parameters that are not the same object in all choices."""
+    return [name for name, first in choices[0].items() if any(choice[name] is not first for choice in choices)]
+
+
+def _defaults(search: Any) -> _Defaults:
+    return _FOR_CLASSIFICATION if distance_scorer(search) is None else _FOR_DISTANCES
+
+
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"
 
 
 def _priors(prior: Any) -> list[Any]:

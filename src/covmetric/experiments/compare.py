@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -28,7 +28,7 @@ from covmetric._utils.validation import (
 )
 from covmetric.estimators import CovMetricCV
 from covmetric.experiments.fold_results import ComparisonTable, FoldResult, MethodRow
-from covmetric.experiments.methods import Method, Training, available_methods
+from covmetric.experiments.methods import Training, available_methods
 from covmetric.learning.examples import require_classes
 from covmetric.learning.scoring import threads_for
 from covmetric.learning.splits import Split, make_splits
@@ -95,12 +95,12 @@ def compare(
     >>> [(row.kind, row.method) for row in table.rows], table.best_fixed.method
     ([('fixed', 'log-3nn'), ('learned', 'covmetric-3nn')], 'log-3nn')
     """
-    matrices, codes, groups = _check_data(X, y, groups)
+    matrices, codes, groups = check_matrices_and_labels(X, y, groups)
     check_counts(repeats=repeats)
     if not (is_number(reg) and reg >= 0):
         raise ValueError(f"reg must be a number >= 0, got {reg!r}")
     available = available_methods()
-    names = _check_names(methods, available)
+    names = check_names(methods, available)
     splits = [make_splits(folds, matrices, codes, groups, _seed([seed, repeat])) for repeat in range(repeats)]
     tasks = [
         (name, repeat, fold, split)
@@ -173,7 +173,7 @@ def run_fold(
     """
     method = available_methods()[name]
     train, test = split.train, split.test
-    data = X if method.adds_reg else _regularised(X, reg)
+    data = X if method.adds_reg else regularised(X, reg)
     fit_params = {"groups": groups[train]} if method.takes_groups and groups is not None else {}
 
     def inner_folds() -> list[tuple[IntArray, IntArray]]:
@@ -196,20 +196,44 @@ def run_fold(
             accuracy = float(np.mean(classifier.predict(data[test]) == codes[test]))
             ended = time.perf_counter()
         except Exception as error:  # third-party code may raise any error; the other methods continue
-            return FoldResult(repeat, fold, failure=_reason(error))
-    if _was_interrupted(caught):
+            return FoldResult(repeat, fold, failure=reason_of(error))
+    if was_interrupted(caught):
         raise KeyboardInterrupt
-    return FoldResult(repeat, fold, accuracy, fitted - started, ended - fitted, *_choice(classifier))
+    return FoldResult(repeat, fold, accuracy, fitted - started, ended - fitted, *choice_of(classifier))
 
 
-def _was_interrupted(caught: list[warnings.WarningMessage]) -> bool:
-    """Return whether Ctrl-C ended the fit early; the model is then incomplete, and its accuracy would be unfair."""
+def was_interrupted(caught: list[warnings.WarningMessage]) -> bool:
+    """Return whether Ctrl-C ended the fit early; the model is then incomplete, and its accuracy would be unfair.
+
+    Parameters
+    ----------
+    caught : list of WarningMessage
+        The warnings of the fit.
+
+    Returns
+    -------
+    bool
+        Whether a warning says so.
+    """
     messages = [str(one.message) for one in caught]
     return any(text.startswith(Status.INTERRUPTED.name) or "search was cut short" in text for text in messages)
 
 
-def _choice(classifier: Any) -> tuple[str, int]:
-    """Return the chosen settings as text, and the number of candidates."""
+def choice_of(classifier: Any) -> tuple[str, int]:
+    """Return the settings that a search chose.
+
+    Parameters
+    ----------
+    classifier : object
+        A fitted estimator, which may be a search or have a search as its `learner_`.
+
+    Returns
+    -------
+    chosen : str
+        The chosen settings as text, or "" if nothing was searched.
+    candidates : int
+        The number of candidates.
+    """
     search = getattr(classifier, "learner_", classifier)
     if not hasattr(search, "best_params_"):
         return "", 0
@@ -222,15 +246,50 @@ def _choice(classifier: Any) -> tuple[str, int]:
     return " ".join(settings), len(search.cv_results_["params"])
 
 
-def _reason(error: Exception) -> str:
-    """Return the error in one line; if all candidates of a GridSearchCV fail, the last error of its long message."""
+def reason_of(error: Exception) -> str:
+    """Return an error in one line; if all candidates of a GridSearchCV fail, the last error of its long message.
+
+    Parameters
+    ----------
+    error : Exception
+        The error.
+
+    Returns
+    -------
+    str
+        The line.
+    """
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     errors = [line for line in lines if line.partition(": ")[0].endswith("Error")]
     return (errors[-1] if len(lines) > 1 and errors else lines[0]) if lines else type(error).__name__
 
 
-def _check_data(X: Any, y: Any, groups: Any) -> tuple[Matrices, IntArray, npt.NDArray[Any] | None]:
-    """Return X as symmetric matrices, y as codes 0..n_classes-1, and groups as an array."""
+def check_matrices_and_labels(X: Any, y: Any, groups: Any) -> tuple[Matrices, IntArray, npt.NDArray[Any] | None]:
+    """Check the data of a comparison.
+
+    Parameters
+    ----------
+    X : array of shape (l, n, n)
+        Symmetric or Hermitian matrices.
+    y : array of shape (l,)
+        Their classes.
+    groups : array of shape (l,) or None
+        Their groups.
+
+    Returns
+    -------
+    X : array of shape (l, n, n)
+        The matrices.
+    codes : array of int of shape (l,)
+        Their classes, 0..n_classes-1.
+    groups : array of shape (l,) or None
+        Their groups.
+
+    Raises
+    ------
+    ValueError
+        If the data are invalid.
+    """
     matrices = as_numbers("X", X)
     if matrices.ndim != 3:
         raise ValueError(f"X must hold matrices, shape (l, n, n); got shape {matrices.shape}")
@@ -248,7 +307,26 @@ def _check_data(X: Any, y: Any, groups: Any) -> tuple[Matrices, IntArray, npt.ND
     return matrices, codes.astype(np.int64), groups
 
 
-def _check_names(methods: Sequence[str] | None, available: dict[str, Method]) -> list[str]:
+def check_names(methods: Sequence[str] | None, available: Mapping[str, Any]) -> list[str]:
+    """Check the names of methods.
+
+    Parameters
+    ----------
+    methods : list of str or None
+        The names. None means all methods.
+    available : dict
+        The methods by name.
+
+    Returns
+    -------
+    list of str
+        Each name once.
+
+    Raises
+    ------
+    ValueError
+        If a name is unknown, or if there are none.
+    """
     names = list(available) if methods is None else list(dict.fromkeys(methods))
     unknown = [name for name in names if name not in available]
     if unknown or not names:
@@ -257,8 +335,21 @@ def _check_names(methods: Sequence[str] | None, available: dict[str, Method]) ->
     return names
 
 
-def _regularised(X: Matrices, reg: float) -> Matrices:
-    """Add `reg` times the mean eigenvalue to the diagonal, as an embedding does, for methods that have no `reg`."""
+def regularised(X: Matrices, reg: float) -> Matrices:
+    """Add `reg` times the mean eigenvalue to the diagonal, as an embedding does, for methods that have no `reg`.
+
+    Parameters
+    ----------
+    X : array of shape (l, n, n)
+        The matrices.
+    reg : float
+        The fraction of the mean eigenvalue.
+
+    Returns
+    -------
+    array of shape (l, n, n)
+        The regularised matrices.
+    """
     n = X.shape[-1]
     mean_eigenvalue = np.trace(X, axis1=1, axis2=2).real / n
     return np.asarray(X + reg * mean_eigenvalue[:, None, None] * np.eye(n))

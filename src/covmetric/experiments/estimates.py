@@ -51,6 +51,22 @@ class Estimate:
         error = "" if self.standard_error is None else f" ± {self.standard_error:.{digits}f}"
         return f"{self.mean:{'+' if sign else ''}.{digits}f}{error}"
 
+    def times(self, factor: float) -> Estimate:
+        """Return the estimate in another unit.
+
+        Parameters
+        ----------
+        factor : float
+            A positive number, such as 100 for percent.
+
+        Returns
+        -------
+        Estimate
+            The estimate, multiplied.
+        """
+        error = None if self.standard_error is None else factor * self.standard_error
+        return Estimate(factor * self.mean, error, self.count)
+
 
 def mean_and_standard_error(values: Sequence[float]) -> Estimate:
     """Compute the mean of values and its standard error.

@@ -24,10 +24,13 @@ class Prior:
         A function from `PriorData` to the `Spectrum` of the prior, or to None for the identity.
     uses_pairs : bool, default=False
         Whether the prior depends on the chosen pairs.
+    uses_shrinkage : bool, default=False
+        Whether the prior depends on the shrinkage.
     """
 
     spectrum: Callable[[PriorData], Spectrum | None]
     uses_pairs: bool = False
+    uses_shrinkage: bool = False
 
 
 def prior_spectrum(prior: Any, data: PriorData) -> Spectrum | None:
@@ -96,6 +99,22 @@ def prior_uses_pairs(prior: Any) -> bool:
     return isinstance(prior, str) and prior in PRIORS and PRIORS[prior].uses_pairs
 
 
+def prior_uses_shrinkage(prior: Any) -> bool:
+    """Return whether a prior depends on the shrinkage.
+
+    Parameters
+    ----------
+    prior : {'identity', 'covariance', 'within', 'gmml'} or array of shape (n, n)
+        The prior.
+
+    Returns
+    -------
+    bool
+        False for a matrix and for an unknown name.
+    """
+    return isinstance(prior, str) and prior in PRIORS and PRIORS[prior].uses_shrinkage
+
+
 def apply_root(root: FloatArray | None, embedded: FloatArray) -> FloatArray:
     """Return the embedded examples in the coordinates of the prior.
 
@@ -154,6 +173,6 @@ def _matrix_spectrum(prior: Any, data: PriorData) -> Spectrum:
 PRIORS: dict[str, Prior] = {
     "identity": Prior(_identity),
     "covariance": Prior(_inverse_covariance),
-    "within": Prior(within_spectrum),
-    "gmml": Prior(gmml_spectrum, uses_pairs=True),
+    "within": Prior(within_spectrum, uses_shrinkage=True),
+    "gmml": Prior(gmml_spectrum, uses_pairs=True, uses_shrinkage=True),
 }

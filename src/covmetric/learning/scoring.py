@@ -1,8 +1,9 @@
-"""The accuracy of candidate settings on one split."""
+"""The scores of candidate settings on one split."""
 
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +22,7 @@ from covmetric.learning.fit import FittedProblem, fit_path
 from covmetric.learning.rules import RULES, Rule, get_rule
 from covmetric.learning.settings import LearningSettings
 from covmetric.learning.splits import Split
+from covmetric.model_selection import DistanceScorer
 from covmetric.neighbors.votes import count_votes
 
 #: The reason that `score_candidates` gives for missing scores after Ctrl-C.
@@ -67,8 +69,65 @@ class PhiCandidates:
         return tuple(lam for path in self.paths for lam in path.lambdas)
 
 
+class Score(ABC):
+    """A score of the vectors of a candidate metric."""
+
+    @property
+    @abstractmethod
+    def params(self) -> dict[str, Any]:
+        """The parameters that the score depends on, by name."""
+
+    @abstractmethod
+    def score(
+        self, references: FloatArray, queries: FloatArray, codes: IntArray, split: Split, n_columns: int
+    ) -> float:
+        """Return the score on the test part of a split.
+
+        Parameters
+        ----------
+        references : array of shape (l_train, q)
+            The vectors of the training part.
+        queries : array of shape (l_test, q)
+            The vectors of the test part.
+        codes : array of int of shape (l,)
+            The classes of all examples, 0..n_classes-1.
+        split : Split
+            The split.
+        n_columns : int
+            The number of columns m of Phi(X).
+
+        Returns
+        -------
+        float
+            The score. More is better.
+        """
+
+
 @dataclass(frozen=True)
-class Scoring:
+class DistanceScoring(Score):
+    """A score of the distances between the test examples, whose classes need not be in the training part.
+
+    Attributes
+    ----------
+    scorer : DistanceScorer
+        The scorer.
+    """
+
+    scorer: DistanceScorer
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """No parameters, because nothing is classified."""
+        return {}
+
+    def score(
+        self, references: FloatArray, queries: FloatArray, codes: IntArray, split: Split, n_columns: int
+    ) -> float:
+        return self.scorer.of_vectors(queries, codes[split.test], split.test_groups)
+
+
+@dataclass(frozen=True)
+class Scoring(Score):
     """A classifier whose accuracy is a score.
 
     Attributes
@@ -105,6 +164,24 @@ class Scoring:
             The rule.
         """
         return get_rule(self.rule, n_classes, self.n_neighbors, C=self.C)
+
+    def score(
+        self, references: FloatArray, queries: FloatArray, codes: IntArray, split: Split, n_columns: int
+    ) -> float:
+        n_classes, k = int(codes.max()) + 1, self.n_neighbors
+        by_vote = RULES[self.rule].is_vote_of_neighbors
+        train_codes = codes[split.train]
+        if split.leave_one_out:
+            require_vote(self.rule)
+            groups = np.arange(len(codes)) if split.groups is None else split.groups
+            predicted = leave_one_out(references, codes, groups, k, n_classes)
+        elif by_vote and n_columns > 1 and _fit_into_memory(references, len(queries)):
+            # NeighborsRule also proves that rounding has not hidden any neighbour, which doubles the time. Only vectors
+            # with few digits need this proof, because distances between matrices do not tie.
+            predicted = _vote(cross_distances(queries, references), train_codes, k, n_classes)
+        else:
+            predicted = self.create(n_classes).fit(references, train_codes).predict(queries)
+        return float((predicted == codes[split.test]).mean())
 
 
 @dataclass(frozen=True)
@@ -174,11 +251,11 @@ def score_candidates(
     X: npt.NDArray[Any],
     codes: IntArray,
     split: Split,
-    scorings: Sequence[Scoring],
+    scorings: Sequence[Score],
     rng: np.random.Generator,
     shared: EmbeddedExamples | None = None,
 ) -> tuple[FloatArray, str]:
-    """Return the accuracies of candidates with the same Phi on one split, for one or more rules.
+    """Return the scores of candidates with the same Phi on one split, for one or more rules.
 
     Every candidate is solved once, and all the rules use its vectors.
 
@@ -192,7 +269,7 @@ def score_candidates(
         Their classes, 0..n_classes-1.
     split : Split
         The training and test parts.
-    scorings : sequence of Scoring
+    scorings : sequence of Scoring or DistanceScoring
         The rules.
     rng : Generator
         The source of random pairs and random orders.
@@ -202,7 +279,7 @@ def score_candidates(
     Returns
     -------
     scores : array of shape (n_candidates * n_rules,)
-        The accuracies, candidate by candidate. NaN marks candidates that were not scored because of an error or Ctrl-C.
+        The scores, candidate by candidate. NaN marks candidates that were not scored because of an error or Ctrl-C.
     reason : str
         Why scores are missing: the message of the error, or `INTERRUPTED`. It is empty if all scores are present.
     """
@@ -219,7 +296,7 @@ def score_candidates(
                     references = metric.map(train)
                     queries = references if split.leave_one_out else metric.map(test)
                     for scoring in scorings:
-                        scores[n_scored] = _accuracy(references, queries, codes, split, scoring, train.shape[2])
+                        scores[n_scored] = scoring.score(references, queries, codes, split, train.shape[2])
                         n_scored += 1
     except KeyboardInterrupt:
         return scores, INTERRUPTED
@@ -303,26 +380,6 @@ def _solve_candidates(
     if len(solved) < len(path.lambdas) or any(fitted.interrupted for fitted in solved):
         raise KeyboardInterrupt
     return solved
-
-
-def _accuracy(
-    references: FloatArray, queries: FloatArray, codes: IntArray, split: Split, scoring: Scoring, n_columns: int
-) -> float:
-    """Return the accuracy of the rule on the test part; n_columns is the number of columns m of Phi(X)."""
-    n_classes, rule, k = int(codes.max()) + 1, scoring.rule, scoring.n_neighbors
-    by_vote = RULES[rule].is_vote_of_neighbors
-    train_codes = codes[split.train]
-    if split.leave_one_out:
-        require_vote(rule)
-        groups = np.arange(len(codes)) if split.groups is None else split.groups
-        predicted = leave_one_out(references, codes, groups, k, n_classes)
-    elif by_vote and n_columns > 1 and _fit_into_memory(references, len(queries)):
-        # NeighborsRule also proves that rounding has not hidden any neighbour, which doubles the time. Only vectors
-        # with few digits need this proof, because distances between matrices do not tie.
-        predicted = _vote(cross_distances(queries, references), train_codes, k, n_classes)
-    else:
-        predicted = scoring.create(n_classes).fit(references, train_codes).predict(queries)
-    return float((predicted == codes[split.test]).mean())
 
 
 def require_vote(rule: str) -> None:

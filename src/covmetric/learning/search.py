@@ -17,7 +17,7 @@ from covmetric.learning.scoring import (
     INTERRUPTED,
     EmbeddedExamples,
     PhiCandidates,
-    Scoring,
+    Score,
     embed_once,
     score_candidates,
 )
@@ -29,12 +29,12 @@ def search_candidates(
     X: npt.NDArray[np.generic],
     codes: IntArray,
     splits: Sequence[Split],
-    scorings: Sequence[Scoring],
+    scorings: Sequence[Score],
     seed: int,
     n_jobs: int | None = None,
     verbose: int = 0,
 ) -> FloatArray:
-    """Return the accuracy of each candidate with each rule on each split.
+    """Return the score of each candidate with each rule on each split.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def search_candidates(
         Their classes, 0..n_classes-1.
     splits : sequence of Split
         The splits.
-    scorings : sequence of Scoring
+    scorings : sequence of Scoring or DistanceScoring
         The rules.
     seed : int
         The seed of random pairs and random orders. All candidates of a split use the same random numbers.
@@ -58,7 +58,7 @@ def search_candidates(
     Returns
     -------
     array of shape (n_candidates * n_rules, n_splits)
-        The accuracies, in the order of the grid, with all rules of a candidate together. NaN marks scores
+        The scores, in the order of the grid, with all rules of a candidate together. NaN marks scores
         that are missing because of an error or interruption.
 
     Raises
@@ -125,7 +125,7 @@ def choose_candidate(preference: Sequence[int], scores: FloatArray, n_std_errors
     preference : sequence of int
         The rank of each candidate in the order of preference. The smallest rank is preferred.
     scores : array of shape (n_candidates, n_splits)
-        The accuracies. NaN marks a missing score.
+        The scores. NaN marks a missing score.
     n_std_errors : float, default=0.0
         The number of standard errors. 0 chooses the best candidate, and the preferred one of several best candidates.
 

@@ -13,9 +13,10 @@ from sklearn.utils.validation import check_consistent_length
 
 from covmetric._utils.validation import IntArray, is_count
 from covmetric._utils.warning import warn
+from covmetric.model_selection.splitters import default_class_splits
 
 _FOLDS = 5
-_INVALID_CV = "cv must be None, an integer >= 2, 'loo', a splitter or a list of splits, got {!r}"
+_INVALID_CV = "cv must be None, an integer >= 2, 'loo', 'classes', a splitter or a list of splits, got {!r}"
 
 
 @dataclass(frozen=True)
@@ -33,12 +34,15 @@ class Split:
         training part is split again, and the selection of pairs depends on the groups.
     leave_one_out : bool, default=False
         If True, both parts hold all examples, and each example is classified by the examples outside its own group.
+    test_groups : array or None, default=None
+        The group of each test example, or None if there are no groups.
     """
 
     train: IntArray
     test: IntArray
     groups: npt.NDArray[Any] | None = None
     leave_one_out: bool = False
+    test_groups: npt.NDArray[Any] | None = None
 
 
 def check_groups(groups: Any, X: npt.NDArray[Any]) -> IntArray:
@@ -65,16 +69,19 @@ def check_groups(groups: Any, X: npt.NDArray[Any]) -> IntArray:
     return np.asarray(np.unique(np.asarray(groups), return_inverse=True)[1], dtype=np.int64)
 
 
-def make_splits(cv: Any, X: npt.NDArray[Any], codes: IntArray, groups: Any, seed: int) -> list[Split]:
+def make_splits(
+    cv: Any, X: npt.NDArray[Any], codes: IntArray, groups: Any, seed: int, new_classes: bool = False
+) -> list[Split]:
     """Return the splits for cross-validation.
 
     Parameters
     ----------
-    cv : int, None, 'loo', splitter or list of splits
+    cv : int, None, 'loo', 'classes', splitter or list of splits
         An integer is the number of stratified folds, which is reduced if no class has as many examples or groups. None
         means 5, but one fold for each group if there are 5 to 10 groups and each has all classes: these folds are not
-        random. 'loo' is leave-one-out, or leave-one-group-out if groups are given. A splitter is an object such as
-        scikit-learn's StratifiedKFold. A split is a tuple of the training and the test indices.
+        random. 'loo' is leave-one-out, or leave-one-group-out if groups are given. 'classes' holds out classes. A
+        splitter is an object such as scikit-learn's StratifiedKFold. A split is a tuple of the training and the test
+        indices.
     X : array of shape (l, ...)
         The examples.
     codes : array of int of shape (l,)
@@ -83,6 +90,8 @@ def make_splits(cv: Any, X: npt.NDArray[Any], codes: IntArray, groups: Any, seed
         The group of each example. Examples of one group stay together.
     seed : int
         The seed of the random folds.
+    new_classes : bool, default=False
+        Whether the test parts may have classes that are not in the training parts.
 
     Returns
     -------
@@ -92,18 +101,21 @@ def make_splits(cv: Any, X: npt.NDArray[Any], codes: IntArray, groups: Any, seed
     Raises
     ------
     ValueError
-        If `cv` is invalid, or if a split has an empty part, an index out of range, or only one training class.
+        If `cv` is invalid, or if a split has an empty part, an index out of range, or only one training class, or if
+        no split tests a class that it trains on although `new_classes` is False.
 
     Warns
     -----
     UserWarning
-        If a split tests examples of a class that it does not train on.
+        If a split tests examples of a class that it does not train on although `new_classes` is False.
     """
     if groups is not None:
         distinct = np.unique(np.asarray(groups))
         groups = check_groups(groups, X)
         if len(distinct) < 2:
             raise ValueError(f"groups has only one group, {distinct.tolist()[0]!r}: at least two groups are needed")
+    if isinstance(cv, str) and cv == "classes":
+        cv = default_class_splits(codes, seed)
     if isinstance(cv, str):
         if cv != "loo":
             raise ValueError(_INVALID_CV.format(cv))
@@ -118,7 +130,11 @@ def make_splits(cv: Any, X: npt.NDArray[Any], codes: IntArray, groups: Any, seed
         folds = list(check_cv(cv, codes, classifier=True).split(X, codes, groups))
     splits = [Split(np.asarray(train, dtype=np.int64), np.asarray(test, dtype=np.int64)) for train, test in folds]
     _check_splits(splits, codes)
-    return splits if groups is None else [replace(split, groups=groups[split.train]) for split in splits]
+    if not new_classes:
+        _check_classes(splits, codes)
+    if groups is None:
+        return splits
+    return [replace(split, groups=groups[split.train], test_groups=groups[split.test]) for split in splits]
 
 
 def _has_few_crossed_groups(codes: IntArray, groups: IntArray) -> bool:
@@ -142,7 +158,7 @@ def _stratified_folds(n_folds: int, codes: IntArray, groups: IntArray | None, se
 
 
 def _check_splits(splits: list[Split], codes: IntArray) -> None:
-    """Raise ValueError if a split cannot be learned from; warn if classes are tested but not trained on."""
+    """Raise ValueError if a split cannot be learned from."""
     if not splits:
         raise ValueError("cv has no splits: at least one split is needed")
     for fold, split in enumerate(splits):
@@ -159,6 +175,15 @@ def _check_splits(splits: list[Split], codes: IntArray) -> None:
                 f"the training part of split {fold} has only one class; if a group holds all examples of a class, pass "
                 "finer groups, or a list of splits as cv"
             )
+
+
+def _check_classes(splits: list[Split], codes: IntArray) -> None:
+    """Warn if classes are tested but not trained on; raise ValueError if this holds for all classes of all splits."""
+    if not any(np.isin(codes[split.test], codes[split.train]).any() for split in splits):
+        raise ValueError(
+            "no split tests a class that it trains on, so that every candidate has the accuracy 0; to choose a metric "
+            "for new classes, pass scoring='mean_average_precision'"
+        )
     untrained = {c for split in splits for c in np.setdiff1d(codes[split.test], codes[split.train]).tolist()}
     if untrained:
         warn(
