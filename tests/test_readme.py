@@ -1,4 +1,4 @@
-"""The examples and claims of the README hold, and so do the examples of docs/metric.md and docs/sessions.md."""
+"""The examples and claims of the README hold, and so do the examples of the pages on metrics, models and sessions."""
 
 from __future__ import annotations
 
@@ -56,6 +56,15 @@ def test_example_of_the_sessions_page_prints_the_documented_output():
     printed = run(code)
     expected, got = ([float(x) for x in NUMBER.findall(text)] for text in (documented, printed))
     np.testing.assert_allclose(got, expected, atol=0.05)  # some trials are near the border
+
+
+def test_example_of_the_models_page_prints_the_documented_output(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ((code, documented),) = EXAMPLE.findall((ROOT / "docs" / "models.md").read_text())
+    printed = run(code)
+    shape = [NUMBER.sub("#", text).splitlines() for text in (documented, printed)]
+    assert shape[0] == shape[1]
+    assert len(code.splitlines()) <= 16
 
 
 def test_certificates_show_no_digits_that_the_tolerance_does_not_fix():

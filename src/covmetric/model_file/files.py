@@ -13,8 +13,8 @@ import numpy as np
 from covmetric._utils.warning import warn
 from covmetric.model_file.archive import NewerFormat, read_archive, write_archive
 from covmetric.model_file.codec import Reader, Writer
+from covmetric.model_file.deferred import find_kind, kind_of
 from covmetric.model_file.kinds import NotStorable
-from covmetric.model_file.lookup import find_kind, kind_of
 
 
 class InvalidModel(ValueError):
@@ -154,6 +154,8 @@ def _reason(error: Exception) -> str:
         return f"its manifest is not JSON: {error}"
     if isinstance(error, RecursionError):
         return "its manifest is nested too deeply"
+    if isinstance(error, NotImplementedError):  # of the zip library: a compression or a version that it does not know
+        return f"its archive is not one that covmetric writes: {error}"
     if isinstance(error, ValueError | zipfile.BadZipFile) and str(error):
         return str(error)
     return f"it is damaged or was tampered with ({type(error).__name__}: {error})"
