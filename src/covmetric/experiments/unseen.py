@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from joblib import Parallel, delayed
-from tqdm import tqdm
 
 from covmetric._utils.threads import limited_threads
 from covmetric._utils.validation import IntArray, Matrices, check_nonnegative, generator
@@ -22,6 +20,7 @@ from covmetric.experiments.compare import (
     regularised,
     was_interrupted,
 )
+from covmetric.experiments.running import run_tasks
 from covmetric.experiments.unseen_methods import UnseenTraining, unseen_methods
 from covmetric.experiments.unseen_results import MEASURES, UnseenResult, UnseenRow, UnseenTable
 from covmetric.learning.scoring import threads_for
@@ -96,19 +95,8 @@ def compare_unseen(
     splitter = ClassShuffleSplit(splits, test_size=test_size, random_state=_seed(seed))
     parts = list(splitter.split(matrices, codes))
     tasks = [(name, split, train, test) for split, (train, test) in enumerate(parts) for name in names]
-    work = (delayed(run_split)(*task, matrices, codes, groups, reg, seed) for task in tasks)
-    done: dict[str, list[UnseenResult]] = {name: [] for name in names}
-    interrupted = False
-    bar = tqdm(tasks, "compare", disable=not progress)
-    try:
-        for (name, *_), result in zip(bar, Parallel(n_jobs, return_as="generator")(work), strict=True):
-            done[name].append(result)
-            bar.set_postfix_str(name, refresh=False)
-    except KeyboardInterrupt:
-        if not any(done.values()):
-            raise
-        interrupted = True
-    bar.close()
+    common = (matrices, codes, groups, reg, seed)
+    done, interrupted = run_tasks(run_split, tasks, common, n_jobs, progress)
     kinds = {name: method.kind for name, method in unseen_methods().items()}
     return UnseenTable(
         rows=tuple(UnseenRow(kinds[name], name, tuple(results)) for name, results in done.items() if results),
