@@ -24,7 +24,7 @@ from covmetric.experiments.running import run_tasks
 from covmetric.experiments.unseen_methods import UnseenTraining, unseen_methods
 from covmetric.experiments.unseen_results import MEASURES, UnseenResult, UnseenRow, UnseenTable
 from covmetric.learning.scoring import threads_for
-from covmetric.model_selection import ClassShuffleSplit, get_scorer
+from covmetric.model_selection import ClassShuffleSplit, get_scorer, vectors_or_distances
 from covmetric.model_selection.splitters import MIN_CLASSES, default_class_splits
 
 
@@ -188,12 +188,13 @@ def inner_splits(codes: IntArray, seed: int) -> list[tuple[IntArray, IntArray]]:
 
 def _scores(estimator: Any, X: Matrices, codes: IntArray, groups: Any) -> dict[str, float | None]:
     """Return the scores of a fitted estimator; None for those that the classes are too small for."""
+    points, metric = vectors_or_distances(estimator, X)  # once for all scores
     scores: dict[str, float | None] = {}
     for measure in MEASURES:
         negative = measure == "verification_eer"
         scorer = get_scorer(f"neg_{measure}" if negative else measure)
         try:
-            scores[measure] = scorer(estimator, X, codes, groups) * (-1.0 if negative else 1.0)
+            scores[measure] = scorer.score(points, codes, groups, metric) * (-1.0 if negative else 1.0)
         except ValueError:
             if measure == MEASURES[0]:
                 raise
