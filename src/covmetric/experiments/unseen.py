@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -151,10 +152,14 @@ def run_split(
     method = unseen_methods()[name]
     data = X if method.adds_reg else regularised(X, reg)
     given = [None if groups is None else groups[part] for part in (train, test)]
-    with warnings.catch_warnings(record=True) as caught, limited_threads(threads_for(X)):
+    with (
+        TemporaryDirectory() as folder,
+        warnings.catch_warnings(record=True) as caught,
+        limited_threads(threads_for(X)),
+    ):
         warnings.simplefilter("always")
         try:
-            estimator = method.make(UnseenTraining(reg, seed, inner_splits(codes[train], seed)))
+            estimator = method.make(UnseenTraining(reg, seed, inner_splits(codes[train], seed), folder))
             started = time.perf_counter()
             estimator.fit(data[train], codes[train], groups=given[0])
             seconds = time.perf_counter() - started
