@@ -104,6 +104,21 @@ def test_groups_change_searches_and_scores(data):
     assert table.groups == 4 and not any(row.failure for row in table.rows)
 
 
+def test_groups_of_the_training_part_reach_the_fit(data, monkeypatch):
+    class Remembers(CovMetric):
+        def fit(self, X, y, groups=None):
+            given.append(groups)
+            return super().fit(X, y, groups)
+
+    given, groups = [], np.arange(len(data.y)) % 4
+    methods = {"remembers": UnseenMethod("peer", lambda _: Remembers("log", lam=np.inf))}
+    monkeypatch.setattr(module, "unseen_methods", lambda: methods)
+    compare_unseen(data.X, data.y, groups, splits=1, seed=4)
+    compare_unseen(data.X, data.y, splits=1, seed=4)
+    np.testing.assert_array_equal(given[0], groups[splits_of(data)[0][0]])
+    assert given[1] is None
+
+
 def test_inner_splits_are_those_of_the_search(data):
     inner = inner_splits(data.y, 4)
     expected = make_splits("classes", data.X, data.y, None, module._seed(4), new_classes=True)

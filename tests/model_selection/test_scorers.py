@@ -80,7 +80,7 @@ def test_scorers_in_scikit_learn(data):
 
 def test_errors(data):
     classifier = make_pipeline(CovMetric("log"), KNeighborsClassifier()).fit(data.X, data.y)
-    with pytest.raises(ValueError, match="Pipeline has no method transform or pairwise"):
+    with pytest.raises(ValueError, match="Pipeline has no method transform or pairwise, so that it has no distances"):
         get_scorer("recall_at_1")(classifier, data.X, data.y)
     with pytest.raises(ValueError, match=r"scoring must be one of 'mean_average_precision', .* got 'accuracy'"):
         get_scorer("accuracy")

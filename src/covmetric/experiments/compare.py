@@ -10,9 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from joblib import Parallel, delayed
 from sklearn.utils.multiclass import check_classification_targets
-from tqdm import tqdm
 
 from covmetric._utils.threads import limited_threads
 from covmetric._utils.validation import (
@@ -20,8 +18,8 @@ from covmetric._utils.validation import (
     Matrices,
     as_numbers,
     check_counts,
+    check_nonnegative,
     generator,
-    is_number,
     precision_of,
     symmetric,
     symmetry_tolerance,
@@ -29,6 +27,7 @@ from covmetric._utils.validation import (
 from covmetric.estimators import CovMetricCV
 from covmetric.experiments.fold_results import ComparisonTable, FoldResult, MethodRow
 from covmetric.experiments.methods import Training, available_methods
+from covmetric.experiments.running import run_tasks
 from covmetric.learning.examples import require_classes
 from covmetric.learning.scoring import threads_for
 from covmetric.learning.splits import Split, make_splits
@@ -97,8 +96,7 @@ def compare(
     """
     matrices, codes, groups = check_matrices_and_labels(X, y, groups)
     check_counts(repeats=repeats)
-    if not (is_number(reg) and reg >= 0):
-        raise ValueError(f"reg must be a number >= 0, got {reg!r}")
+    check_nonnegative("reg", reg)
     available = available_methods()
     names = check_names(methods, available)
     splits = [make_splits(folds, matrices, codes, groups, _seed([seed, repeat])) for repeat in range(repeats)]
@@ -108,19 +106,8 @@ def compare(
         for fold, split in enumerate(folds_of_repeat)  # fold by fold: all methods have the same folds after Ctrl-C
         for name in names
     ]
-    work = (delayed(run_fold)(*task, matrices, codes, groups, reg, seed) for task in tasks)
-    done: dict[str, list[FoldResult]] = {name: [] for name in names}
-    interrupted = False
-    bar = tqdm(tasks, "compare", disable=not progress)
-    try:
-        for (name, *_), result in zip(bar, Parallel(n_jobs, return_as="generator")(work), strict=True):
-            done[name].append(result)
-            bar.set_postfix_str(name, refresh=False)
-    except KeyboardInterrupt:
-        if not any(done.values()):
-            raise
-        interrupted = True
-    bar.close()
+    common = (matrices, codes, groups, reg, seed)
+    done, interrupted = run_tasks(run_fold, tasks, common, n_jobs, progress)
     return ComparisonTable(
         rows=tuple(MethodRow(available[name].kind, name, tuple(results)) for name, results in done.items() if results),
         examples=len(matrices),

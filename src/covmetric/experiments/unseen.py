@@ -5,12 +5,11 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Sequence
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from joblib import Parallel, delayed
-from tqdm import tqdm
 
 from covmetric._utils.threads import limited_threads
 from covmetric._utils.validation import IntArray, Matrices, check_nonnegative, generator
@@ -22,10 +21,11 @@ from covmetric.experiments.compare import (
     regularised,
     was_interrupted,
 )
+from covmetric.experiments.running import run_tasks
 from covmetric.experiments.unseen_methods import UnseenTraining, unseen_methods
 from covmetric.experiments.unseen_results import MEASURES, UnseenResult, UnseenRow, UnseenTable
 from covmetric.learning.scoring import threads_for
-from covmetric.model_selection import ClassShuffleSplit, get_scorer
+from covmetric.model_selection import ClassShuffleSplit, get_scorer, vectors_or_distances
 from covmetric.model_selection.splitters import MIN_CLASSES, default_class_splits
 
 
@@ -96,19 +96,8 @@ def compare_unseen(
     splitter = ClassShuffleSplit(splits, test_size=test_size, random_state=_seed(seed))
     parts = list(splitter.split(matrices, codes))
     tasks = [(name, split, train, test) for split, (train, test) in enumerate(parts) for name in names]
-    work = (delayed(run_split)(*task, matrices, codes, groups, reg, seed) for task in tasks)
-    done: dict[str, list[UnseenResult]] = {name: [] for name in names}
-    interrupted = False
-    bar = tqdm(tasks, "compare", disable=not progress)
-    try:
-        for (name, *_), result in zip(bar, Parallel(n_jobs, return_as="generator")(work), strict=True):
-            done[name].append(result)
-            bar.set_postfix_str(name, refresh=False)
-    except KeyboardInterrupt:
-        if not any(done.values()):
-            raise
-        interrupted = True
-    bar.close()
+    common = (matrices, codes, groups, reg, seed)
+    done, interrupted = run_tasks(run_split, tasks, common, n_jobs, progress)
     kinds = {name: method.kind for name, method in unseen_methods().items()}
     return UnseenTable(
         rows=tuple(UnseenRow(kinds[name], name, tuple(results)) for name, results in done.items() if results),
@@ -163,10 +152,14 @@ def run_split(
     method = unseen_methods()[name]
     data = X if method.adds_reg else regularised(X, reg)
     given = [None if groups is None else groups[part] for part in (train, test)]
-    with warnings.catch_warnings(record=True) as caught, limited_threads(threads_for(X)):
+    with (
+        TemporaryDirectory() as folder,
+        warnings.catch_warnings(record=True) as caught,
+        limited_threads(threads_for(X)),
+    ):
         warnings.simplefilter("always")
         try:
-            estimator = method.make(UnseenTraining(reg, seed, inner_splits(codes[train], seed)))
+            estimator = method.make(UnseenTraining(reg, seed, inner_splits(codes[train], seed), folder))
             started = time.perf_counter()
             estimator.fit(data[train], codes[train], groups=given[0])
             seconds = time.perf_counter() - started
@@ -200,12 +193,13 @@ def inner_splits(codes: IntArray, seed: int) -> list[tuple[IntArray, IntArray]]:
 
 def _scores(estimator: Any, X: Matrices, codes: IntArray, groups: Any) -> dict[str, float | None]:
     """Return the scores of a fitted estimator; None for those that the classes are too small for."""
+    points, metric = vectors_or_distances(estimator, X)  # once for all scores
     scores: dict[str, float | None] = {}
     for measure in MEASURES:
         negative = measure == "verification_eer"
         scorer = get_scorer(f"neg_{measure}" if negative else measure)
         try:
-            scores[measure] = scorer(estimator, X, codes, groups) * (-1.0 if negative else 1.0)
+            scores[measure] = scorer.score(points, codes, groups, metric) * (-1.0 if negative else 1.0)
         except ValueError:
             if measure == MEASURES[0]:
                 raise

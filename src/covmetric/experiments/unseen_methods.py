@@ -36,11 +36,14 @@ class UnseenTraining:
         The seed of all random numbers.
     inner_splits : sequence of (train, test)
         Splits of the training classes on which settings are tuned. Without any, defaults are used.
+    folder : str or None, default=None
+        A folder for results that several candidates use. None keeps nothing.
     """
 
     reg: float
     seed: int
     inner_splits: Sequence[tuple[IntArray, IntArray]]
+    folder: str | None = None
 
 
 @dataclass(frozen=True)
@@ -272,11 +275,12 @@ def _fgmdm_filter(training: UnseenTraining) -> Any:
 def _tangent_lda(training: UnseenTraining) -> Any:
     steps = [("tangent", TangentSpace()), ("lda", LinearDiscriminantAnalysis(solver="eigen", shrinkage="auto"))]
     grid = {"tangent__metric": METRICS, "lda__shrinkage": _SHRINKAGES}
-    return TunedDistance(Pipeline(steps), grid, training.inner_splits)
+    return TunedDistance(Pipeline(steps, memory=training.folder), grid, training.inner_splits)
 
 
 def _gmml(training: UnseenTraining) -> Any:
-    return TunedDistance(GMML(reg=training.reg, random_state=training.seed), GMML.grid, training.inner_splits)
+    peer = GMML(reg=training.reg, random_state=training.seed, memory=training.folder)
+    return TunedDistance(peer, GMML.grid, training.inner_splits)
 
 
 def _searched(cv: Any) -> Callable[[UnseenTraining], Any]:

@@ -123,7 +123,7 @@ class DistanceScoring(Score):
     def score(
         self, references: FloatArray, queries: FloatArray, codes: IntArray, split: Split, n_columns: int
     ) -> float:
-        return self.scorer.of_vectors(queries, codes[split.test], split.test_groups)
+        return self.scorer.score(queries, codes[split.test], split.test_groups)
 
 
 @dataclass(frozen=True)

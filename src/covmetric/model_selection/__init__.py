@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from covmetric.model_selection.few_shot import few_shot_accuracy
 from covmetric.model_selection.retrieval import mean_average_precision, recall_at_1
-from covmetric.model_selection.scorers import SCORERS, DistanceScorer, get_scorer
+from covmetric.model_selection.scorers import SCORERS, DistanceScorer, get_scorer, vectors_or_distances
 from covmetric.model_selection.splitters import ClassKFold, ClassShuffleSplit
 from covmetric.model_selection.verification import verification_auc, verification_eer
 
@@ -20,6 +20,7 @@ __all__ = [
     "get_scorer",
     "mean_average_precision",
     "recall_at_1",
+    "vectors_or_distances",
     "verification_auc",
     "verification_eer",
 ]

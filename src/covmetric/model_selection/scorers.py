@@ -74,36 +74,61 @@ class DistanceScorer:
         ValueError
             If the estimator has no distances, or if the score is not defined for y.
         """
-        if hasattr(estimator, "transform"):
-            return self.of_vectors(estimator.transform(X), y, groups)
-        if hasattr(estimator, "pairwise"):
-            return self._score(estimator.pairwise(X), y, groups, "precomputed")
-        raise ValueError(
-            f"{type(estimator).__name__} has no method transform or pairwise, which the scorer {self.name!r} needs to "
-            "compute distances; pass a metric learner or another transformer, without a classifier at the end"
-        )
+        points, metric = vectors_or_distances(estimator, X)
+        return self.score(points, y, groups, metric)
 
-    def of_vectors(self, vectors: Any, y: Any, groups: Any = None) -> float:
-        """Score Euclidean distances between vectors.
+    def score(self, X: Any, y: Any, groups: Any = None, metric: str = "euclidean") -> float:
+        """Score vectors or distances.
 
         Parameters
         ----------
-        vectors : array of shape (l, q)
-            The vectors.
+        X : array of shape (l, q) or (l, l)
+            Vectors, or distances if `metric` is 'precomputed'.
         y : array of shape (l,)
             Their classes.
         groups : array of shape (l,) or None, default=None
             Their groups.
+        metric : {'euclidean', 'precomputed'}, default='euclidean'
+            Whether X holds vectors or distances.
 
         Returns
         -------
         float
             The score. More is better.
         """
-        return self._score(np.asarray(vectors), y, groups, "euclidean")
-
-    def _score(self, X: Any, y: Any, groups: Any, metric: str) -> float:
         return self.sign * self.function(X, y, groups=groups, metric=metric, **self.options)
+
+
+def vectors_or_distances(estimator: Any, X: Any) -> tuple[Any, str]:
+    """Return what a fitted estimator says about the distances between examples.
+
+    Parameters
+    ----------
+    estimator : object
+        A fitted estimator with a method `transform` or `pairwise`.
+    X : array of shape (l, ...)
+        The examples.
+
+    Returns
+    -------
+    points : array of shape (l, q) or (l, l)
+        Vectors, or distances if the estimator has no method `transform`.
+    metric : {'euclidean', 'precomputed'}
+        Which of the two.
+
+    Raises
+    ------
+    ValueError
+        If the estimator has neither of the two methods.
+    """
+    if hasattr(estimator, "transform"):
+        return np.asarray(estimator.transform(X)), "euclidean"
+    if hasattr(estimator, "pairwise"):
+        return estimator.pairwise(X), "precomputed"
+    raise ValueError(
+        f"{type(estimator).__name__} has no method transform or pairwise, so that it has no distances; pass a metric "
+        "learner or another transformer, without a classifier at the end"
+    )
 
 
 #: The scorers by name. As in scikit-learn, more is better for all of them.
