@@ -1,7 +1,8 @@
 """Newton's method compared with other solvers, on the paper's grid, on real problems and for many pairs.
 
 ``python -m benchmarks.solvers [grid] [real] [growth] [warm] [thin] [crossover]`` prints the tables (the first four by
-default). All solvers run in one process on one BLAS thread, in turn; the best of several rounds counts.
+default). All solvers run in one process on one BLAS thread, in turn; the best of several rounds counts. Times are those
+of the processor.
 
 `real` uses the Brodatz and ETH-80 images in the folder that COVMETRIC_DATA names, or simulated matrices of the same
 sizes without that folder.
@@ -42,9 +43,10 @@ _LONG = 3.0
 
 
 def timed(function, *arguments, **settings):
-    started = time.perf_counter()
+    """Return the processor time that a call takes, which other jobs hardly change, and its result."""
+    started = time.process_time()
     result = function(*arguments, **settings)
-    return time.perf_counter() - started, result
+    return time.process_time() - started, result
 
 
 def literal_seconds(problem, order: str, seed: int = 0, tol: float = 1e-6) -> float:
@@ -98,14 +100,14 @@ def lbfgs_seconds(problem, optimum: float, tol: float = 1e-6) -> float:
         if value_and_gradient(x)[0] <= optimum + tol * max(1.0, abs(optimum)):
             raise Close
 
-    started = time.perf_counter()
+    started = time.process_time()
     try:
         minimize(
             value_and_gradient, np.zeros(len(rows)), jac=True, method="L-BFGS-B", callback=check,
             options={"maxiter": 20_000, "maxfun": 40_000, "ftol": 0.0, "gtol": 1e-12},
         )  # fmt: skip
     except Close:
-        return time.perf_counter() - started
+        return time.process_time() - started
     return np.nan
 
 
@@ -270,7 +272,7 @@ def thin() -> None:
         print("skipped: the series are not in the folder that COVMETRIC_DATA names")
         return
     lambdas = 10.0 ** -np.arange(1.0, 7.0)
-    solvers = ("newton", "interior", "hybrid")
+    solvers = ("newton", "interior", "hybrid", "auto")
     for name in ("NATOPS", "JapaneseVowels"):
         for per_kind in (2, 5):
             problem = neighbour_problem(name, per_kind)
@@ -286,7 +288,10 @@ def thin() -> None:
                     mark = "" if result.status.name == "SOLVED" else "*"
                     cells.append(f"{f'{result.n_iter}, {seconds:.2f} s{mark}':>14}")
                 print(f"{solver:>10} {' '.join(cells)}", flush=True)
-            seconds, results = timed(solve_path, problem, lambdas)
+            runs = [timed(solve_path, problem, lambdas)]
+            if runs[0][0] < _LONG:
+                runs.append(timed(solve_path, problem, lambdas))
+            seconds, results = min(runs, key=lambda run: run[0])
             solved = sum(result.status.name == "SOLVED" for result in results)
             print(f"{'path':>10} {seconds:.2f} s for all six lambda with auto, {solved} SOLVED", flush=True)
 

@@ -18,7 +18,7 @@ from covmetric.solvers.newton import start
         ((5, 5, 11_100), "newton"),
         ((50, 50, 1000), "newton"),
         ((300, 1, 1125), "dykstra"),
-        ((78, 1, 5013), "dykstra"),
+        ((78, 1, 5013), "newton"),
     ],
 )
 def test_auto_begins_with_the_cheaper_iteration(shape, first):
@@ -28,25 +28,60 @@ def test_auto_begins_with_the_cheaper_iteration(shape, first):
     assert (chosen.name, chosen.first) == ("hybrid", first)
 
 
-@pytest.mark.parametrize(("K", "stiffness"), [(20, 1.0), (40, 10.0)])  # n(n+1)/2 = 36
-def test_auto_begins_with_dykstra_if_newton_would_be_slow(K, stiffness, monkeypatch):
-    monkeypatch.setattr(registry, "sweep_seconds", lambda n, m, moved, idle: epoch)
-    monkeypatch.setattr(registry, "newton_seconds", lambda n, m, K, examples: 1.0)
+def with_stiffness(problem, stiffness):
+    """Return the problem with weights for which the losses have this curvature in the best multiple of the identity."""
+    weights = 1.0
+    for _ in range(200):  # the best multiple depends on the weights
+        scaled = problem.replace(weights=weights)
+        weights *= (stiffness / start.stiffness(scaled, start.best_multiple(scaled, 1.0)[1])) ** 0.5
+    return scaled
+
+
+def thin(K, slack):
     rng = np.random.default_rng(0)
-    F, similar = rng.standard_normal((K, 8, 2)), rng.choice([-1.0, 1.0], K)
-    problem = MetricProblem.from_differences(F, similar, 8.0, 1.0, "l2")
+    F, signs = rng.standard_normal((K, 8, 2)), rng.choice([-1.0, 1.0], K)
+    return MetricProblem.from_differences(F, signs, 8.0, 1.0, slack)
 
-    def first(factor):
-        """Return the first method if the losses, in the best multiple of the identity, have so much curvature."""
-        weights = 1.0
-        for _ in range(200):  # the best multiple depends on the weights
-            scaled = problem.replace(weights=weights)
-            weights *= (factor * stiffness / start.stiffness(scaled, start.best_multiple(scaled, 1.0)[1])) ** 0.5
-        return choose_solver("auto", scaled).first
 
+@pytest.fixture
+def epoch(monkeypatch):
+    """Set the time of an epoch, in units of the time of a Newton step."""
+    monkeypatch.setattr(registry, "newton_seconds", lambda n, m, K, examples: 1.0)
+    return lambda seconds: monkeypatch.setattr(registry, "sweep_seconds", lambda n, m, moved, idle: seconds)
+
+
+@pytest.mark.parametrize(("K", "stiffness"), [(20, 1.0), (40, 10.0)])  # n(n+1)/2 = 36
+def test_auto_begins_with_dykstra_if_newton_would_be_slow(K, stiffness, epoch):
+    problems = [with_stiffness(thin(K, "l2"), factor * stiffness) for factor in (0.9, 1.1)]
     either, by_stiffness, neither = ("dykstra", "dykstra"), ("newton", "dykstra"), ("newton", "newton")
-    for epoch, expected in ((0.29, either), (0.31, by_stiffness), (1.99, by_stiffness), (2.01, neither)):
-        assert (first(0.9), first(1.1)) == expected, epoch
+    for seconds, expected in ((0.29, either), (0.31, by_stiffness), (1.99, by_stiffness), (8.01, neither)):
+        epoch(seconds)
+        assert tuple(choose_solver("auto", problem).first for problem in problems) == expected, seconds
+
+
+def test_a_dear_epoch_pays_only_if_newtons_model_holds_nearby(epoch):
+    """The curvature along multiples of a metric is constant with `is`, and grows as the square with `l2`."""
+    epoch(2.01)
+    for slack, stiffness, expected in (("l2", 9.0, "newton"), ("l2", 11.0, "dykstra"), ("is", 11.0, "newton")):
+        equal = MetricProblem.from_differences(np.ones((20, 8, 2)), np.ones(20), 8.0, 1.0, slack)
+        problem = with_stiffness(equal, stiffness)
+        assert choose_solver("auto", problem).first == expected, (slack, stiffness)
+    epoch(1.99)
+    assert choose_solver("auto", problem).first == "dykstra"
+
+
+def test_newton_begins_where_dykstra_would_crawl(epoch, monkeypatch):
+    """Unless Newton's path is long: Dykstra's first epochs then cost little, and interior points follow."""
+    easier, harder = (with_stiffness(thin(20, "l2"), stiffness) for stiffness in (900.0, 1100.0))
+    for seconds, is_long, expected in (
+        (1.99, False, ("dykstra", "newton")),
+        (1.99, True, ("dykstra", "dykstra")),
+        (2.01, True, ("dykstra", "newton")),
+        (0.29, False, ("dykstra", "dykstra")),
+    ):
+        epoch(seconds)
+        monkeypatch.setattr(registry, "newton_path_is_long", lambda problem, is_long=is_long: is_long)
+        assert tuple(choose_solver("auto", problem).first for problem in (easier, harder)) == expected
 
 
 def test_stiffness_is_the_curvature_along_multiples():

@@ -34,12 +34,18 @@ SPAN_FRACTION = 0.9
 # --- The choice of the first method by `auto` (python -m benchmarks.cells) --------------------------------------------
 # Dykstra may be first if the embedded examples have at least this many times as many rows as columns.
 THIN_RATIO = 4
-# Dykstra is first if an epoch takes at most the first fraction of the time of a Newton step, and may be first up to the
-# second one.
-CHEAP_EPOCH, DEAR_EPOCH = 0.3, 2.0
-# Between these limits, Dykstra is first if the losses have at least this much curvature per dimension (log det has 1),
-# with at most n(n+1)/2 pairs and with more. Newton's method needs few steps below, and often many above.
+# Dykstra is first if an epoch takes at most the first fraction of the time of a Newton step. Up to the second one, it
+# is first if Newton's method is expected to need many steps. Up to the third one, Newton's model must also hold only
+# nearby.
+CHEAP_EPOCH, DEAR_EPOCH, VERY_DEAR_EPOCH = 0.3, 2.0, 8.0
+# Newton's method needs few steps if the losses have less curvature per dimension than this (log det has 1), with at
+# most n(n+1)/2 pairs and with more.
 EASY_STIFFNESS, EASY_STIFFNESS_MANY_PAIRS = 1.0, 10.0
+# With more curvature than this, Dykstra crawls, and Newton's method solves the problem, unless its path is long.
+HARD_STIFFNESS = 1000.0
+# Newton's model holds only nearby if the curvature grows by more than the second number from the best multiple of the
+# identity to the metric that is larger by the first number.
+STRETCH, STEADY_GROWTH = 4.0, 2.0
 
 # --- Dykstra (python -m benchmarks.projection) ------------------------------------------------------------------------
 # Operations per call of the compiled sweep: few enough that Ctrl-C takes effect within a tenth of a second.
@@ -151,7 +157,7 @@ def interior_seconds(n: int, m: int, n_pairs: int, n_examples: int) -> float:
         The time in seconds.
     """
     passes = 6.0 * _pass_work(n, m, n_pairs, n_examples)
-    return 1e-3 + (_system_work(n, m, n_pairs, n_examples, 15.0) + passes + 80.0 * n**3) / SPEED
+    return 1e-3 + (_system_work(n, m, n_pairs, n_examples, 25.0) + passes + 80.0 * n**3) / SPEED
 
 
 def _pass_work(n: int, m: int, n_pairs: float, n_examples: int) -> float:

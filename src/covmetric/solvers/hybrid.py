@@ -274,13 +274,27 @@ def _succession(problem: MetricProblem, state: HybridState) -> tuple[str, str, s
     Newton's steps are the cheapest, and ten of them show whether the method crawls. If it has to begin with a small
     fraction of the weights, however, its path is known to be long.
     """
-    if _newton_start(problem, state.first).multipliers.any():
-        return Newton.name, Interior.name, Dykstra.name
-    fraction = first_weight_fraction(problem, best_multiple(problem, weight_fraction=1.0)[1])
-    steps = path_length(fraction) * (_STEPS_PER_POINT + _STEPS_PER_POINT_AND_ROW * problem.n)
-    if steps * _newton_seconds(problem) > _INTERIOR_STEPS * _interior_seconds(problem):
+    warm = bool(_newton_start(problem, state.first).multipliers.any())
+    if not warm and newton_path_is_long(problem):
         return Interior.name, Newton.name, Dykstra.name
     return Newton.name, Interior.name, Dykstra.name
+
+
+def newton_path_is_long(problem: MetricProblem) -> bool:
+    """Return whether Newton's method is expected to take longer from the identity than the interior-point method.
+
+    Parameters
+    ----------
+    problem : MetricProblem
+        The problem.
+
+    Returns
+    -------
+    bool
+    """
+    fraction = first_weight_fraction(problem, best_multiple(problem, weight_fraction=1.0)[1])
+    steps = path_length(fraction) * (_STEPS_PER_POINT + _STEPS_PER_POINT_AND_ROW * problem.n)
+    return steps * _newton_seconds(problem) > _INTERIOR_STEPS * _interior_seconds(problem)
 
 
 def _epochs_to(state: HybridState, gap: float) -> float:

@@ -10,7 +10,11 @@ from covmetric._utils.tuning import (
     DEAR_EPOCH,
     EASY_STIFFNESS,
     EASY_STIFFNESS_MANY_PAIRS,
+    HARD_STIFFNESS,
+    STEADY_GROWTH,
+    STRETCH,
     THIN_RATIO,
+    VERY_DEAR_EPOCH,
     newton_seconds,
     sweep_seconds,
 )
@@ -18,7 +22,7 @@ from covmetric.model_file import register_components
 from covmetric.problem import MetricProblem
 from covmetric.solvers.base import Solver
 from covmetric.solvers.dykstra import Dykstra
-from covmetric.solvers.hybrid import Hybrid
+from covmetric.solvers.hybrid import Hybrid, newton_path_is_long
 from covmetric.solvers.interior import Interior
 from covmetric.solvers.newton import Newton
 from covmetric.solvers.newton.start import best_multiple, stiffness
@@ -65,8 +69,8 @@ def choose_solver(solver: str | Solver[Any], problem: MetricProblem) -> Solver[A
     """Return the solver for a problem; "auto" chooses the solver that is expected to be faster.
 
     "auto" is `Hybrid`. It begins with Dykstra if the examples have few columns, an epoch does not take much longer than
-    a Newton step, and Newton's method is expected to need many steps: if the losses have more curvature than log det.
-    docs/solvers.md has the measurements.
+    a Newton step, and Newton's method is expected to need many steps: if the losses have more curvature than log det,
+    but not so much that Dykstra crawls. docs/solvers.md has the measurements.
 
     Parameters
     ----------
@@ -103,7 +107,13 @@ def _dykstra_pays(problem: MetricProblem) -> bool:
     if THIN_RATIO * m > n:
         return False
     epoch = sweep_seconds(n, m, K, 0) / newton_seconds(n, m, K, len(problem.sums.rows))
-    if not CHEAP_EPOCH < epoch < DEAR_EPOCH:
+    if not CHEAP_EPOCH < epoch < VERY_DEAR_EPOCH:
         return epoch <= CHEAP_EPOCH
-    easy = EASY_STIFFNESS if problem.sums.half.size >= K else EASY_STIFFNESS_MANY_PAIRS
-    return stiffness(problem, best_multiple(problem, 1.0)[1]) > easy
+    ratios = best_multiple(problem, 1.0)[1]
+    stiff = stiffness(problem, ratios)
+    if stiff > HARD_STIFFNESS:
+        return epoch < DEAR_EPOCH and newton_path_is_long(problem)
+    if epoch >= DEAR_EPOCH:
+        steady = stiffness(problem, STRETCH * ratios) <= STEADY_GROWTH * stiff
+        return stiff > EASY_STIFFNESS_MANY_PAIRS and not steady
+    return stiff > (EASY_STIFFNESS if problem.sums.half.size >= K else EASY_STIFFNESS_MANY_PAIRS)
