@@ -64,7 +64,7 @@ def test_nearest_set_is_the_class_of_the_nearest_training_image(data, fitted):
     assert (
         nearest.predict(images[1::2]).tolist()
         == y[::2][indices[:, 0]].tolist()
-        == nearest.labels_[indices[:, 0]].tolist()
+        == nearest.references_.labels[indices[:, 0]].tolist()
     )
     assert (nearest.predict_proba(images[1::2]).max(axis=1) == 1.0).all()
 
@@ -102,7 +102,7 @@ def test_default_searches_for_the_rule(data):
     images, _ = data
     big = np.tile(images, (1, 2, 2))[:8]
     auto = ImagePatchClassifier(random_state=0).fit(big, np.arange(8) % 2)
-    assert auto.classifier_.rule == "auto" and len(auto.names_) == 8 and clone(auto).descriptor is None
+    assert auto.classifier_.rule == "auto" and len(auto.references_.labels) == 8 and clone(auto).descriptor is None
 
 
 def test_skipped_images_are_left_out_of_the_references(data):
@@ -111,7 +111,10 @@ def test_skipped_images_are_left_out_of_the_references(data):
     model = ImagePatchClassifier(lenient, CovMetricClassifier(CovMetric(lam=np.inf)))
     with pytest.warns(UserWarning, match="left out 1 of 6 images"):
         model.fit([*images[:3], images[3][:5], *images[4:6]], y[:6], names=list("abcdef"))
-    assert model.names_.tolist() == list("abcef") and model.labels_.tolist() == y[[0, 1, 2, 4, 5]].tolist()
+    assert (
+        model.references_.names.tolist() == list("abcef")
+        and model.references_.labels.tolist() == y[[0, 1, 2, 4, 5]].tolist()
+    )
     with pytest.warns(UserWarning, match="left out"), pytest.raises(ValueError, match=r"X\[1\] has no regions"):
         model.predict([images[0], images[1][:5]])
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from covmetric.cli.arguments import check_picture, integer_at_least
 from covmetric.cli.command import Command
+from covmetric.cli.data import shows_progress
 from covmetric.cli.tables import print_gestures, print_json, print_wrapped
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def run(options: argparse.Namespace) -> None:
         print_wrapped("Five hand gestures, recorded by eight electrodes on the forearm (geomstats 2.8, MIT licence).")
         print_wrapped("Each method learns from the first session of a person and is tested on the second.")
         print(flush=True)
-    table = gestures(options.window, seeds, options.jobs, progress=not options.json)
+    table = gestures(options.window, seeds, options.jobs, progress=shows_progress(options))
     if not options.json:
         print_gestures(table)
     picture = save_figure(gesture_figure(table), options.out)
@@ -130,4 +131,8 @@ def as_dict(table: GestureTable) -> dict[str, Any]:
     }
 
 
-DEMO = Command(add_arguments, run)
+DEMO = Command(
+    add_arguments,
+    run,
+    ("covmetric demo", "covmetric demo --seeds 1 --window 1000   # faster", "covmetric demo --json > demo.json"),
+)

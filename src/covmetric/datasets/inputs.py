@@ -110,6 +110,46 @@ def read_inputs(path: Path, kind: str | None = None, labels: Path | None = None,
     return reader(path, kind, rows, labelled)
 
 
+def read_queries(paths: list[Path], kind: str) -> Inputs:
+    """Read examples without labels, from several files and folders.
+
+    Parameters
+    ----------
+    paths : list of Path
+        Images and folders of images; or .npz, .npy and .fif files with series or matrices.
+    kind : {'images', 'series', 'matrices'}
+        The kind of examples that is needed.
+
+    Returns
+    -------
+    Inputs
+        All examples. An example is named by its path, followed by its name in the file if there may be several.
+
+    Raises
+    ------
+    FileNotFoundError
+        If a path does not exist.
+    ValueError
+        If a path holds examples of another kind.
+    """
+    parts = []
+    for path in paths:
+        part = read_inputs(path, None if path.is_dir() or kind == "images" else kind, labelled=False)
+        if part.kind != kind:
+            raise ValueError(f"{path} holds {part.kind}, but the model takes {kind}")
+        parts.append(part)
+    names = [
+        str(path / name) if path.is_dir() else str(path) if part.kind == "images" else f"{path}[{name}]"
+        for path, part in zip(paths, parts, strict=True)
+        for name in part.names.tolist()
+    ]
+    examples = [one for part in parts for one in part.examples]
+    shapes = {np.shape(one)[:1] for one in examples if kind != "images"}
+    if len(shapes) > 1:
+        raise ValueError(f"the examples have different numbers of rows: {sorted(shape[0] for shape in shapes)}")
+    return Inputs(kind, np.stack(examples) if kind == "matrices" else examples, np.array(names))
+
+
 def _image_inputs(folder: Path, rows: Labels | None, labelled: bool) -> Inputs:
     if rows is not None:
         assert rows.names is not None  # read_labels requires them for folders

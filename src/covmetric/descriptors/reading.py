@@ -157,6 +157,42 @@ def _stretched(pixels: FloatArray, low: float, high: float) -> FloatArray:
     return 255.0 * ((pixels / 2.0 - low / 2.0) / spread) if spread > 0.0 else np.zeros_like(pixels)
 
 
+def has_colours(source: Any) -> bool:
+    """Return whether an image file is read in colour, from its header alone.
+
+    Parameters
+    ----------
+    source : path
+        The file.
+
+    Returns
+    -------
+    bool
+        False for grey images. True for colour images, and for files that are not images.
+
+    Raises
+    ------
+    OSError
+        If the file does not exist or cannot be accessed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from PIL import Image
+    >>> with tempfile.NamedTemporaryFile(suffix=".png") as file:
+    ...     Image.new("L", (4, 4)).save(file.name)
+    ...     has_colours(file.name)
+    False
+    """
+    pillow = _import_pillow()
+    with open(source, "rb") as file:
+        try:
+            with pillow.open(file) as image:
+                return image.mode not in _GREY | _DEEP
+        except Exception:  # reading the image explains what is wrong
+            return True
+
+
 def _read(source: Any, with_mask: bool) -> tuple[FloatArray, npt.NDArray[np.bool_] | None]:
     if _is_pillow_image(source):
         return _converted(source, "this image", with_mask)

@@ -143,7 +143,8 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
                 f"{nested[0]} cannot be set, because learner is None: pass a learner that has this parameter, "
                 "CovMetricClassifier(learner=CovMetric())"
             )
-        return super().set_params(**params)
+        super().set_params(**params)
+        return self
 
     @property
     def metric_(self) -> LearnedMetric:  # type: ignore[override]

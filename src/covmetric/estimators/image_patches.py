@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +14,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from covmetric._utils.validation import FloatArray, IntArray
 from covmetric.descriptors import GridPatches, ImageCovariances
 from covmetric.estimators.classifier import CovMetricClassifier
+from covmetric.estimators.references import Captions, References
 from covmetric.estimators.saving import SavedEstimator
 from covmetric.estimators.set_distances import set_distances
 from covmetric.learning.examples import require_classes
@@ -48,12 +50,12 @@ class ImagePatchClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
     ----------
     classifier_ : CovMetricClassifier
         The fitted classifier of the regions.
+    descriptor_ : ImageCovariances
+        The descriptor of the regions.
     classes_ : array of shape (n_classes,)
         The distinct labels.
-    names_ : array of str of shape (l,)
-        The names of the training images.
-    labels_ : array of shape (l,)
-        The labels of the training images.
+    references_ : References
+        The training images: labels, names and thumbnails. `embedded` holds Phi of all their regions.
 
     See Also
     --------
@@ -71,7 +73,7 @@ class ImagePatchClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
     True
     """
 
-    _parts = ("classifier_", "classes_", "names_", "_codes", "_image")
+    _parts = ("classifier_", "classes_", "_codes", "_image", "_captions")
 
     def __init__(
         self,
@@ -102,11 +104,14 @@ class ImagePatchClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         return self.classifier_.metric_
 
     @property
-    def labels_(self) -> npt.NDArray[Any]:
-        """The labels of the training images."""
-        return np.asarray(self.classes_[self._codes])
+    def references_(self) -> References:
+        """The training images: labels, names and thumbnails, and Phi of all their regions."""
+        check_is_fitted(self)
+        captions = self._captions
+        embedded = self.classifier_.references_.embedded
+        return References(self.classes_[self._codes], embedded, captions.names, captions.thumbnails())
 
-    def fit(self, X: Any, y: Any, groups: Any = None, *, names: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, groups: Any = None, *, names: Any = None, thumbnails: Any = None) -> Self:
         """Describe the regions of the images, and learn the metric and the rule from them.
 
         Parameters
@@ -118,8 +123,10 @@ class ImagePatchClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         groups : array of shape (l,) or None, default=None
             The group of each image, as in `CovMetricClassifier`. None means that each image is a group, unless a class
             has a single image.
-        names : array of str of shape (l,) or None, default=None
-            The names of the images. None means their numbers, "0", "1", ...
+        names : sequence of l str or path-like, or None, default=None
+            The name of each image, which `references_` returns.
+        thumbnails : sequence of l arrays of uint8 of shape (rows, columns, 3), or None, default=None
+            A small picture of each image, as in `CovMetricClassifier`.
 
         Returns
         -------
@@ -133,11 +140,13 @@ class ImagePatchClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         """
         if self.decision not in DECISIONS:
             raise ValueError(f"decision must be one of {', '.join(map(repr, DECISIONS))}, got {self.decision!r}")
-        described = self._descriptor().describe(X)
+        described = self.descriptor_.describe(X)
         check_consistent_length(X, y)
-        return self.fit_described(described, y, groups, names=names)
+        return self.fit_described(described, y, groups, names=names, thumbnails=thumbnails)
 
-    def fit_described(self, described: Any, y: Any, groups: Any = None, *, names: Any = None) -> Self:
+    def fit_described(
+        self, described: Any, y: Any, groups: Any = None, *, names: Any = None, thumbnails: Any = None
+    ) -> Self:
         """Learn from regions that the descriptor has described already.
 
         Parameters
@@ -148,8 +157,8 @@ class ImagePatchClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             The class of each image, also of those that were left out.
         groups : array of shape (l,) or None, default=None
             The group of each image.
-        names : array of str of shape (l,) or None, default=None
-            The names of the images.
+        names, thumbnails : sequences of length l, or None, default=None
+            The name and a small picture of each image, as in `fit`. Those of images that were left out are not used.
 
         Returns
         -------
@@ -163,8 +172,9 @@ class ImagePatchClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             raise ValueError("the images have no regions: choose other regions")
         if described.image.max() >= n_images:
             raise ValueError(f"y must have one label per image, but it has {n_images}, and there are more images")
-        all_names = np.array([str(i) for i in range(n_images)]) if names is None else np.asarray(names).astype(str)
-        check_consistent_length(labels, all_names, *([] if groups is None else [groups]))
+        for given in (names, thumbnails, groups):
+            if given is not None:
+                check_consistent_length(labels, given)
         kept, image = np.unique(described.image, return_inverse=True)
         classes, codes = np.unique(labels[kept], return_inverse=True)
         require_classes(classes)
@@ -172,8 +182,11 @@ class ImagePatchClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             of_regions = np.asarray(groups)[kept][image]
         else:  # a class with one image has to be split, or no fold could train on it
             of_regions = image if np.bincount(codes).min() > 1 else None
-        self.classifier_ = self._classifier().fit(described.X, classes[codes][image], of_regions)
-        self.classes_, self.names_ = classes, all_names[kept]
+        self.classifier_ = self._classifier().fit(
+            described.X, classes[codes][image], of_regions, names=_region_names(names, described)
+        )
+        self.classes_ = classes
+        self._captions = Captions.from_user(_at(names, kept), _at(thumbnails, kept), len(kept))
         self._codes, self._image = codes.astype(np.int64), image.astype(np.int64)
         return self
 
@@ -233,7 +246,7 @@ class ImagePatchClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             The modified Hausdorff distances of the sets of regions in the learned metric, in ascending order. They are
             returned only if `return_distance` is True.
         indices : array of int of shape (l, k)
-            The indices of the training images, for `names_` and `labels_`.
+            The indices of the training images, as in `references_`.
 
         Raises
         ------
@@ -246,7 +259,26 @@ class ImagePatchClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         indices = np.argsort(distances, axis=1, kind="stable")[:, :k]
         return (np.take_along_axis(distances, indices, axis=1), indices) if return_distance else indices
 
-    def _descriptor(self) -> ImageCovariances:
+    def reference_distances(self, indices: Any) -> FloatArray:
+        """Return the distances from some training images to all of them.
+
+        Parameters
+        ----------
+        indices : sequence of k int
+            The indices of training images.
+
+        Returns
+        -------
+        array of shape (k, l)
+            The modified Hausdorff distances of their sets of regions, as in `kneighbors`.
+        """
+        check_is_fitted(self)
+        vectors, starts = self._reference_vectors()
+        return np.stack([set_distances(vectors[self._image == i], vectors, starts) for i in indices])
+
+    @property
+    def descriptor_(self) -> ImageCovariances:
+        """The descriptor of the regions."""
         if self.descriptor is None:
             return ImageCovariances("grey", regions=GridPatches(64))
         if not isinstance(self.descriptor, ImageCovariances):
@@ -258,12 +290,13 @@ class ImagePatchClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             return CovMetricClassifier(rule="auto", random_state=self.random_state, n_jobs=self.n_jobs)
         if not isinstance(self.classifier, CovMetricClassifier):
             raise ValueError(f"classifier must be a CovMetricClassifier or None, got {self.classifier!r}")
-        return clone(self.classifier)
+        classifier: CovMetricClassifier = clone(self.classifier)
+        return classifier
 
     def _describe(self, X: Any) -> tuple[FloatArray, IntArray, int]:
         """Return the matrices of all regions, the image of each, and the number of images."""
         check_is_fitted(self)
-        described = self._descriptor().describe(X)
+        described = self.descriptor_.describe(X)
         n_images = len(X)
         missing = np.setdiff1d(np.arange(n_images), described.image)
         if len(missing):
@@ -272,26 +305,43 @@ class ImagePatchClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
 
     def _set_distances(self, matrices: FloatArray, image: IntArray, n_images: int) -> FloatArray:
         vectors = self.metric_.transform(matrices, n_jobs=self.n_jobs)
-        references = self.metric_.map(self.classifier_._embedded)
-        starts = np.flatnonzero(np.diff(self._image, prepend=-1))
+        references, starts = self._reference_vectors()
         return np.stack([set_distances(vectors[image == i], references, starts) for i in range(n_images)])
+
+    def _reference_vectors(self) -> tuple[FloatArray, IntArray]:
+        """Return the vectors of all regions of the training images, and the first region of each image."""
+        vectors = self.metric_.map(self.classifier_.references_.embedded)
+        return vectors, np.flatnonzero(np.diff(self._image, prepend=-1))
 
     def _check_restored(self) -> None:
         if not isinstance(self.classifier_, CovMetricClassifier):
             raise ValueError("classifier_ must be a CovMetricClassifier")
         if not np.array_equal(self.classifier_.classes_, self.classes_):
             raise ValueError("classes_ differ from the classes_ of classifier_")
-        codes, image, names = self._codes, self._image, self.names_
+        codes, image = self._codes, self._image
         for name, array in (("_codes", codes), ("_image", image)):
             if not (isinstance(array, np.ndarray) and array.dtype == np.int64 and array.ndim == 1 and len(array)):
                 raise ValueError(f"{name} must be an array of integers")
         steps = np.diff(image, prepend=-1)
-        n_regions = len(self.classifier_._embedded)
+        n_regions = len(self.classifier_.references_)
         if not (
             np.isin(steps, (0, 1)).all() and image[0] == 0 and image[-1] == len(codes) - 1 and len(image) == n_regions
         ):
             raise ValueError("the regions do not belong to the images")
         if codes.min() < 0 or codes.max() >= len(self.classes_):
             raise ValueError("the images must belong to the classes")
-        if not (isinstance(names, np.ndarray) and names.dtype.kind == "U" and names.shape == codes.shape):
-            raise ValueError("names_ must have one entry per image")
+        if not isinstance(self._captions, Captions):
+            raise ValueError("the names and thumbnails of the images are invalid")
+        self._captions.check(len(codes))
+
+
+def _region_names(names: Any, described: Any) -> list[str] | None:
+    """Return the name of the image and the box [top, left, height, width] of each region."""
+    if names is None:
+        return None
+    pairs = zip(described.image.tolist(), described.boxes.tolist(), strict=True)
+    return [f"{os.fspath(names[i])} {box}" for i, box in pairs]
+
+
+def _at(values: Any, indices: IntArray) -> list[Any] | None:
+    return None if values is None else [values[i] for i in indices.tolist()]

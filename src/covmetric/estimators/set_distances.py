@@ -42,4 +42,4 @@ def set_distances(query: FloatArray, vectors: FloatArray, starts: IntArray) -> F
     counts = np.diff([*starts.tolist(), len(vectors)])
     from_query = np.minimum.reduceat(distances, starts, axis=1).mean(axis=0)
     to_query = np.add.reduceat(distances.min(axis=0), starts) / counts
-    return np.maximum(from_query, to_query)
+    return np.asarray(np.maximum(from_query, to_query))
