@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import astuple, replace
 from typing import Any, Self
 
@@ -15,6 +16,7 @@ from covmetric._utils.warning import warn
 from covmetric.estimators.cov_metric import CovMetric
 from covmetric.estimators.cov_metric_cv import CovMetricCV
 from covmetric.estimators.default_search import default_search
+from covmetric.estimators.explanation import Decision, DecisionExplanation, explain_decision
 from covmetric.estimators.references import Captions, References
 from covmetric.estimators.saving import SavedEstimator
 from covmetric.learning.calibration import Calibration
@@ -402,7 +404,9 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         array of shape (l, n_classes)
             The probabilities, in the order of `classes_`. Each row sums to 1.
         """
-        vectors = self._vectors(X)
+        return self._probabilities(self._vectors(X))
+
+    def _probabilities(self, vectors: FloatArray) -> FloatArray:
         check_n_neighbors(self.n_neighbors)
         if self._calibration is not None:
             return self._calibration.apply(self._rule.probabilities(vectors))
@@ -448,11 +452,7 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         k = available_neighbors(
             self.n_neighbors if n_neighbors is None else n_neighbors, len(self._codes) - (X is None)
         )
-        rule = self._rule
-        if not isinstance(rule, NeighborsRule):
-            rule = NeighborsRule(len(self.classes_), k, self.n_jobs, self.algorithm)
-            rule.fit(self.metric_.map(self._embedded), self._codes)
-        distances, indices = rule.nearest(None if X is None else self._vectors(X), k)
+        distances, indices = self._nearest(None if X is None else self._vectors(X), k)
         answer = (distances, indices) if return_distance else (indices,)
         if return_names:
             names = self._captions.names
@@ -460,6 +460,59 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
                 raise ValueError("the training examples have no names: pass names=... to fit")
             answer = (*answer, names[indices])
         return answer if len(answer) > 1 else answer[0]
+
+    def _nearest(self, vectors: FloatArray | None, k: int) -> tuple[FloatArray, IntArray]:
+        rule = self._rule
+        if not isinstance(rule, NeighborsRule):
+            rule = NeighborsRule(len(self.classes_), k, self.n_jobs, self.algorithm)
+            rule.fit(self.metric_.map(self._embedded), self._codes)
+        return rule.nearest(vectors, k)
+
+    def explain(
+        self, X: Any, channel_names: Sequence[str] | None = None, n_neighbors: int | None = None
+    ) -> DecisionExplanation:
+        """Explain the decision about one example.
+
+        Parameters
+        ----------
+        X : array of shape (n, n) or (1, n, n), or of shape (d,) or (1, d) for vectors
+            The example.
+        channel_names : sequence of str or None, default=None
+            The names of the channels. None means `feature_names_in_`, if X was a DataFrame in `fit`, or numbers.
+        n_neighbors : int or None, default=None
+            The number of nearest references to list. None means those that vote if `rule` is 'neighbors', and
+            otherwise the parameter of the classifier.
+
+        Returns
+        -------
+        DecisionExplanation
+            The class with its probability, the references or class means that decided, and the patterns and channels
+            that separate the example from the class that came second. It prints as text; `to_dict` is for JSON.
+
+        Raises
+        ------
+        ValueError
+            If X is not one example.
+        """
+        check_is_fitted(self)
+        example = check_examples(self, [X] if np.shape(X) == self.metric_.embedding.shape_in_ else X)
+        if len(example) != 1:
+            raise ValueError(f"X must be one example, but it has {len(example)}; explain them one by one")
+        rule, vectors, count = self.rule_, self.metric_.transform(example), len(self._codes)
+        voters = min(rule.get("n_neighbors", self.n_neighbors), count)
+        listed = voters if n_neighbors is None else available_neighbors(n_neighbors, count)
+        distances, indices = self._nearest(vectors, listed)
+        decision = Decision(
+            embedded=self.metric_.embedding.transform(example)[0],
+            classes=self.classes_,
+            probabilities=self._probabilities(vectors)[0],
+            rule=rule,
+            decided_by=self._rule.decides_by,
+            distances=distances[0],
+            indices=indices[0],
+        )
+        names = getattr(self, "feature_names_in_", None) if channel_names is None else channel_names
+        return explain_decision(decision, self.metric_, self.references_, self._mean_embedded(), names)
 
     def _vectors(self, X: Any) -> FloatArray:
         check_is_fitted(self)
