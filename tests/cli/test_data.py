@@ -94,7 +94,9 @@ def test_unreadable_image_is_named(images):
 
 
 def test_missing_path_is_reported_with_the_expected_data(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"there is no file or folder .*; it must be a folder with one folder of images"):
+    with pytest.raises(
+        FileNotFoundError, match=r"there is no file or folder .*; it must be a folder with one folder of images"
+    ):
         read_data(tmp_path / "nothing.npz")
 
 

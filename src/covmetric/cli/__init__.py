@@ -71,6 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with warnings.catch_warnings():
             if not options.debug:
                 warnings.showwarning = _short_warning
+                warnings.filterwarnings("default", category=UserWarning)
             code = load().run(options)
         if sys.stdout is not None:
             sys.stdout.flush()
