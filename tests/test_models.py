@@ -7,6 +7,8 @@ import inspect
 
 import numpy as np
 import pytest
+from pyriemann.estimation import Covariances
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
@@ -110,15 +112,18 @@ def test_skops_loads_image_descriptors_with_every_region(name):
     assert type(back.regions) is REGIONS[name]
 
 
-def test_skops_loads_a_pipeline():
+@pytest.mark.parametrize("first", [SeriesCovariances(), Covariances("oas")])
+@pytest.mark.parametrize("last", [LogisticRegression(), SVC()])
+def test_skops_loads_a_pipeline(first, last):
     X, y = np.random.default_rng(0).standard_normal((20, 3, 50)), np.arange(20) % 2
-    pipeline = make_pipeline(SeriesCovariances(), CovMetric(random_state=0), LogisticRegression()).fit(X, y)
+    pipeline = make_pipeline(clone(first), CovMetric(random_state=0), clone(last)).fit(X, y)
     np.testing.assert_array_equal(dump_and_load(pipeline).predict(X), pipeline.predict(X))
 
 
-def test_trusted_names_are_sorted_unique_classes_of_covmetric():
+def test_trusted_names_are_sorted_unique_classes():
+    """They are classes of covmetric, and the one of pyRiemann that pipelines on series begin with."""
     assert sorted(set(SKOPS_TRUSTED)) == SKOPS_TRUSTED
     for name in SKOPS_TRUSTED:
         module, _, attribute = name.rpartition(".")
-        assert module.startswith("covmetric.")
+        assert module.startswith("covmetric.") or name == "pyriemann.estimation.Covariances"
         assert inspect.isclass(getattr(importlib.import_module(module), attribute))

@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from sklearn.pipeline import Pipeline
+
 from covmetric.descriptors import DESCRIPTORS, REGIONS, FilterBank
 from covmetric.embeddings import EMBEDDINGS
 from covmetric.estimators import CovMetric, CovMetricClassifier, CovMetricCV, CovMetricPairs
@@ -20,42 +22,49 @@ from covmetric.model_file import read_model, write_model
 from covmetric.model_file.kinds import KINDS
 
 #: The classes whose objects can be saved to a file.
-MODELS: tuple[type, ...] = (LearnedMetric, CovMetric, CovMetricCV, CovMetricClassifier, CovMetricPairs)
+MODELS: tuple[type, ...] = (LearnedMetric, CovMetric, CovMetricCV, CovMetricClassifier, CovMetricPairs, Pipeline)
 
-#: The names to pass as `trusted` to ``skops.io.load(file, trusted=...)``, to load any model of covmetric.
+
+def _own_classes() -> set[type]:
+    """Return the classes of covmetric whose objects occur in fitted models."""
+    registered = {kind.cls for kind in KINDS.values() if kind.cls.__module__.startswith("covmetric.")}
+    components = (DESCRIPTORS, EMBEDDINGS, REGIONS, RULES)
+    listed = {cls for classes in components for cls in classes.values()}
+    return registered | listed | {FilterBank, FittedProblem, MetricKernel, Units}
+
+
+# pyRiemann takes two seconds to import.
+_PYRIEMANN_CLASSES = ("pyriemann.estimation.Covariances",)
+
+#: The names to pass as `trusted` to ``skops.io.load(file, trusted=...)``, to load any model of covmetric, and pipelines
+#: that begin with pyRiemann's `Covariances`. skops itself trusts the classes of scikit-learn.
 SKOPS_TRUSTED: list[str] = sorted(
-    f"{cls.__module__}.{cls.__qualname__}"
-    for cls in {
-        *(kind.cls for kind in KINDS.values()),
-        *DESCRIPTORS.values(),
-        *EMBEDDINGS.values(),
-        *REGIONS.values(),
-        *RULES.values(),
-        FilterBank,
-        FittedProblem,
-        MetricKernel,
-        Units,
-    }
+    [*_PYRIEMANN_CLASSES, *(f"{cls.__module__}.{cls.__qualname__}" for cls in _own_classes())]
 )
 
 
 def save_model(model: Any, path: str | os.PathLike[str]) -> None:
-    """Save a learned metric or a fitted estimator to a file, without pickle.
+    """Save a learned metric, a fitted estimator or a fitted pipeline to a file, without pickle.
 
     The file is a zip archive of plain arrays and a JSON manifest. The loaded model gives the same results, bit by bit.
     If saving fails, an existing file is left unchanged.
 
     Parameters
     ----------
-    model : LearnedMetric, CovMetric, CovMetricCV, CovMetricClassifier or CovMetricPairs
-        The model. Objects of subclasses cannot be saved.
+    model : LearnedMetric, CovMetric, CovMetricCV, CovMetricClassifier, CovMetricPairs or Pipeline
+        The model. Objects of subclasses cannot be saved. The steps of a pipeline may be descriptors, embeddings and
+        estimators of covmetric, pyRiemann's `Covariances`, and scikit-learn's `LogisticRegression`,
+        `LinearDiscriminantAnalysis`, `KNeighborsClassifier`, `StandardScaler` and `PCA`.
     path : path-like
         The file. An existing file is replaced.
 
     Raises
     ------
     ValueError
-        If the model is of another class, is not fitted, or holds objects of classes that are not covmetric's.
+        If the model is of another class, is not fitted, or holds objects of other classes. For a pipeline with steps of
+        other classes, the message says how skops saves it.
+    OSError
+        If the folder of the file does not exist, or if the file cannot be written.
 
     See Also
     --------
@@ -80,7 +89,9 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     True
     """
     if type(model) not in MODELS:
-        raise ValueError(f"model must be a LearnedMetric or an estimator of covmetric, got a {type(model).__name__}")
+        raise ValueError(
+            f"model must be a LearnedMetric, an estimator of covmetric or a Pipeline, got a {type(model).__name__}"
+        )
     write_model(model, path)
 
 
@@ -97,7 +108,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    LearnedMetric, CovMetric, CovMetricCV, CovMetricClassifier or CovMetricPairs
+    LearnedMetric, CovMetric, CovMetricCV, CovMetricClassifier, CovMetricPairs or Pipeline
         The model.
 
     Raises

@@ -25,6 +25,10 @@ FILES = {
 }
 
 
+# Pipelines have no method `load`; see test_pipelines.py.
+OWN_MODELS = [cls for cls in MODELS if cls.__module__.startswith("covmetric.")]
+
+
 def run(code, *arguments):
     """Run code in a new process and return the lines that it prints."""
     done = subprocess.run([sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True)
@@ -33,10 +37,10 @@ def run(code, *arguments):
 
 
 def test_there_is_a_file_of_each_class():
-    assert list(FILES) == [cls.__name__ for cls in MODELS]
+    assert list(FILES) == [cls.__name__ for cls in OWN_MODELS]
 
 
-@pytest.mark.parametrize("cls", MODELS)
+@pytest.mark.parametrize("cls", OWN_MODELS)
 @pytest.mark.parametrize("held", FILES)
 def test_load_accepts_files_of_its_class_only(cls, held):
     path = FIXTURES / FILES[held]
@@ -106,7 +110,7 @@ def test_objects_of_other_classes_are_not_saved(save, tmp_path):
     ):
         with pytest.raises(
             ValueError,
-            match=f"model must be a LearnedMetric or an estimator of covmetric, got a {type(model).__name__}$",
+            match=f"a LearnedMetric, an estimator of covmetric or a Pipeline, got a {type(model).__name__}$",
         ):
             save(model, tmp_path / "model.npz")
     assert list(tmp_path.iterdir()) == []

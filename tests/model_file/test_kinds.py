@@ -228,18 +228,18 @@ class Record:
 
 
 @pytest.mark.parametrize(
-    ("state", "error", "message"),
+    ("state", "message"),
     [
-        ({"ratio": "a lot", "count": None}, ValueError, "Record.ratio must be float, got 'a lot'"),
-        ({"ratio": 0.5, "count": -3}, ValueError, r"Record.count must be int \| None, got -3"),
-        ({"ratio": 0.5}, KeyError, "count"),
-        ({"ratio": 0.5, "count": None, "more": 1}, TypeError, "more"),
+        ({"ratio": "a lot", "count": None}, "Record.ratio must be float, got 'a lot'"),
+        ({"ratio": 0.5, "count": -3}, r"Record.count must be int \| None, got -3"),
+        ({"ratio": 0.5}, "Record.count is missing"),
+        ({"ratio": 0.5, "count": None, "more": 1}, "the Ratio in it cannot be restored: .*more"),
     ],
 )
-def test_record_with_invalid_parts_is_refused(state, error, message):
+def test_record_with_invalid_parts_is_refused(state, message):
     register_record(Record, name="Ratio")
     assert round_trip(Record(0.5)) == Record(0.5)
-    with pytest.raises(error, match=message):
+    with pytest.raises(ValueError, match=message):
         Reader({}).decode({"$class": "Ratio", "state": state})
 
 
@@ -260,17 +260,17 @@ def test_optional_part_of_a_record_is_left_out_of_files_if_it_has_its_default():
 
 
 @pytest.mark.parametrize(
-    ("state", "error", "message"),
+    ("state", "message"),
     [
-        ({"ratio": 0.5, "names": "a"}, ValueError, "Grown.names must be TextArray, got 'a'"),
-        ({"ratio": 0.5, "names": None}, ValueError, "Grown.names must be TextArray, got None"),
-        ({"ratio": "a lot"}, ValueError, "Grown.ratio must be float, got 'a lot'"),
-        ({}, KeyError, "ratio"),
+        ({"ratio": 0.5, "names": "a"}, "Grown.names must be TextArray, got 'a'"),
+        ({"ratio": 0.5, "names": None}, "Grown.names must be TextArray, got None"),
+        ({"ratio": "a lot"}, "Grown.ratio must be float, got 'a lot'"),
+        ({}, "Grown.ratio is missing"),
     ],
 )
-def test_optional_parts_of_records_are_checked_if_they_are_present(state, error, message):
+def test_optional_parts_of_records_are_checked_if_they_are_present(state, message):
     register_record(Grown)
-    with pytest.raises(error, match=message):
+    with pytest.raises(ValueError, match=message):
         Reader({}).decode({"$class": "Grown", "state": state})
 
 

@@ -8,9 +8,10 @@ from typing import Any, ClassVar, Self
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from covmetric._utils.validation import FloatArray
+from covmetric.descriptors.saving import SavedDescriptor
 
 
-class Descriptor(TransformerMixin, BaseEstimator, ABC):
+class Descriptor(SavedDescriptor, TransformerMixin, BaseEstimator, ABC):
     """Base class of transformers that compute one covariance matrix per example.
 
     A descriptor does not learn from the data: `fit` checks the settings and the input, and `transform` can be called

@@ -51,6 +51,13 @@ class ImageSetCovariances(Descriptor):
     def matrix_size_(self) -> int:
         return int(self.size[0] * self.size[1])
 
+    def check_settings(self) -> None:
+        if not (isinstance(self.size, tuple | list) and len(self.size) == 2):
+            raise ValueError(f"size must be (rows, columns), got {self.size!r}")
+        check_counts(**{"size[0]": self.size[0], "size[1]": self.size[1]})
+        if not (is_number(self.reg) and self.reg >= 0):
+            raise ValueError(f"reg must be a number >= 0, got {self.reg!r}")
+
     def fit(self, X: Any, y: Any = None) -> Self:
         """Check the settings, and that X is a list of sets of images, without reading any file.
 
@@ -71,11 +78,7 @@ class ImageSetCovariances(Descriptor):
         ValueError
             If a setting is invalid, or if X is empty or is not a list of sets of images.
         """
-        if not (isinstance(self.size, tuple | list) and len(self.size) == 2):
-            raise ValueError(f"size must be (rows, columns), got {self.size!r}")
-        check_counts(**{"size[0]": self.size[0], "size[1]": self.size[1]})
-        if not (is_number(self.reg) and self.reg >= 0):
-            raise ValueError(f"reg must be a number >= 0, got {self.reg!r}")
+        self.check_settings()
         _check_sets(X)
         return self
 

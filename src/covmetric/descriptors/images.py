@@ -110,6 +110,13 @@ class ImageCovariances(Descriptor):
     def matrix_size_(self) -> int:
         return len(self.feature_names_)
 
+    def check_settings(self) -> None:
+        self.feature_names_ = feature_names(self.features)
+        if self.errors not in ("raise", "skip"):
+            raise ValueError(f"errors must be 'raise' or 'skip', got {self.errors!r}")
+        get_regions(self.regions).for_images(1)
+        _one_mask_per_image(self.mask, len(self.mask) if isinstance(self.mask, list) else 1)
+
     def fit(self, X: Any, y: Any = None) -> Self:
         """Check the settings, and that X is a list of images, without reading any file.
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from covmetric._utils.validation import FloatArray
+from covmetric._utils.validation import FloatArray, check_counts
 from covmetric.descriptors.features import check_image
 
 # Pillow's modes, grouped by how they are read: as grey values from 0 to 255, as values of 16 or 32 bits without
@@ -106,6 +106,54 @@ def read_image_and_mask(source: Any) -> tuple[FloatArray, npt.NDArray[np.bool_]]
     """
     pixels, mask = _read(source, with_mask=True)
     return pixels, np.ones(pixels.shape[:2], dtype=bool) if mask is None else mask
+
+
+def make_thumbnail(source: Any, size: int = 64) -> npt.NDArray[np.uint8]:
+    """Return a small picture of an image, for people.
+
+    Parameters
+    ----------
+    source : path, PIL.Image.Image or array
+        The image; see `read_image`. Values from 0 to 255 are kept as they are. Values from 0 to 1 and values beyond 255
+        are stretched to the range from 0 to 255.
+    size : int, default=64
+        The largest number of rows and columns. A smaller image keeps its size.
+
+    Returns
+    -------
+    array of uint8 of shape (rows, columns, 3)
+        Red, green and blue.
+
+    Raises
+    ------
+    ValueError
+        If the image cannot be read, or if `size` is not a positive integer.
+    OSError
+        If the file does not exist or cannot be accessed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> make_thumbnail(np.zeros((200, 100))).shape
+    (64, 32, 3)
+    """
+    check_counts(size=size)
+    pixels = read_image(source)
+    low, high = float(pixels.min()), float(pixels.max())
+    if low < 0.0 or high > 255.0:
+        pixels = _stretched(pixels, low, high)
+    elif 0.0 < high <= 1.0:
+        pixels = 255.0 * pixels
+    colour = np.broadcast_to(pixels if pixels.ndim == 3 else pixels[..., None], (*pixels.shape[:2], 3))
+    picture = _import_pillow().fromarray(np.ascontiguousarray(np.rint(colour).astype(np.uint8)))
+    picture.thumbnail((size, size))
+    return np.array(picture)
+
+
+def _stretched(pixels: FloatArray, low: float, high: float) -> FloatArray:
+    """Map the range from low to high to the range from 0 to 255; halves, because high - low might overflow."""
+    spread = high / 2.0 - low / 2.0
+    return 255.0 * ((pixels / 2.0 - low / 2.0) / spread) if spread > 0.0 else np.zeros_like(pixels)
 
 
 def _read(source: Any, with_mask: bool) -> tuple[FloatArray, npt.NDArray[np.bool_] | None]:

@@ -13,6 +13,7 @@ from sklearn.utils import Bunch
 from covmetric._utils.tuning import SERIES_PER_JOB
 from covmetric._utils.validation import FloatArray, as_floats, check_counts, first_index, is_number
 from covmetric.descriptors.base import Descriptor
+from covmetric.descriptors.saving import SavedDescriptor
 
 
 class SeriesCovariances(Descriptor):
@@ -50,6 +51,7 @@ class SeriesCovariances(Descriptor):
     """
 
     input_kind = "series"
+    fitted_counts = ("n_channels_",)
 
     def __init__(self, estimator: str | Callable[..., Any] = "oas", n_jobs: int | None = None) -> None:
         self.estimator = estimator
@@ -63,6 +65,13 @@ class SeriesCovariances(Descriptor):
     @property
     def matrix_size_(self) -> int:
         return int(self.n_channels_)
+
+    def check_settings(self) -> None:
+        from pyriemann.geometry.covariance import cov_est_functions
+
+        if not (callable(self.estimator) or (isinstance(self.estimator, str) and self.estimator in cov_est_functions)):
+            names = ", ".join(map(repr, cov_est_functions))
+            raise ValueError(f"estimator must be one of {names}, or a function; got {self.estimator!r}")
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Check the settings and the series.
@@ -84,11 +93,7 @@ class SeriesCovariances(Descriptor):
         ValueError
             If the estimator is unknown, or if X is empty, has the wrong shape, or contains NaN or infinity.
         """
-        from pyriemann.geometry.covariance import cov_est_functions
-
-        if not (callable(self.estimator) or self.estimator in cov_est_functions):
-            names = ", ".join(map(repr, cov_est_functions))
-            raise ValueError(f"estimator must be one of {names}, or a function; got {self.estimator!r}")
+        self.check_settings()
         self.n_channels_ = check_series(X)[0].shape[0]
         return self
 
@@ -136,7 +141,7 @@ def _covariances(series: list[FloatArray], estimator: Any) -> FloatArray:
     return np.concatenate([np.asarray(covariances(one[None], estimator), dtype=np.float64) for one in series])
 
 
-class FilterBank(TransformerMixin, BaseEstimator):
+class FilterBank(SavedDescriptor, TransformerMixin, BaseEstimator):
     """Band-pass filters whose outputs are stacked as channels.
 
     Series of shape (channels, times) become series of shape (bands * channels, times). Their covariance matrices
@@ -156,6 +161,8 @@ class FilterBank(TransformerMixin, BaseEstimator):
     ----------
     n_channels_ : int
         The number of channels of the series that `fit` has seen.
+    n_channels_out_ : int
+        The number of channels of the filtered series.
 
     See Also
     --------
@@ -168,6 +175,8 @@ class FilterBank(TransformerMixin, BaseEstimator):
     >>> FilterBank([(12, 14), (16, 18), (20, 22)], sfreq=250).fit_transform(X).shape
     (5, 24, 500)
     """
+
+    fitted_counts = ("n_channels_",)
 
     def __init__(self, bands: Sequence[tuple[float, float]], sfreq: float, order: int = 4) -> None:
         self.bands = bands
@@ -202,7 +211,7 @@ class FilterBank(TransformerMixin, BaseEstimator):
             If a setting is invalid, or if X is empty, has the wrong shape, or contains NaN or infinity.
         """
         self.n_channels_ = check_series(X)[0].shape[0]
-        self._filters()
+        self.check_settings()
         return self
 
     def transform(self, X: Any) -> FloatArray | list[FloatArray]:
@@ -225,18 +234,22 @@ class FilterBank(TransformerMixin, BaseEstimator):
         """
         from scipy.signal import sosfiltfilt
 
-        filters = self._filters()
+        self.check_settings()
         series = check_series(X, getattr(self, "n_channels_", None))
         needed = 3 * (2 * self.order + 1) + 1
         for i, one in enumerate(series):
             if one.shape[1] < needed:
                 raise ValueError(f"X[{i}] has {one.shape[1]} samples; a filter of order {self.order} needs {needed}")
+        filters = self._filters()
         filtered = [np.concatenate([sosfiltfilt(sos, one, axis=1) for sos in filters]) for one in series]
         return np.stack(filtered) if len({one.shape for one in filtered}) == 1 else filtered
 
-    def _filters(self) -> list[FloatArray]:
-        from scipy.signal import butter
+    @property
+    def n_channels_out_(self) -> int:
+        """Number of channels of the filtered series; available after `fit`."""
+        return int(self.n_channels_ * len(self.bands))
 
+    def check_settings(self) -> None:
         if not (is_number(self.sfreq) and self.sfreq > 0):
             raise ValueError(f"sfreq must be a positive number, got {self.sfreq!r}")
         check_counts(order=self.order)
@@ -248,6 +261,10 @@ class FilterBank(TransformerMixin, BaseEstimator):
                 raise ValueError(
                     f"bands[{i}] is ({low}, {high}): it must satisfy 0 < low < high < sfreq / 2 = {self.sfreq / 2:g}"
                 )
+
+    def _filters(self) -> list[FloatArray]:
+        from scipy.signal import butter
+
         return [butter(self.order, band, "bandpass", fs=self.sfreq, output="sos") for band in self.bands]
 
 

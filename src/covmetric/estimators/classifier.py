@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import astuple, replace
 from typing import Any, Self
 
@@ -10,11 +11,13 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from covmetric._utils.validation import FloatArray, IntArray, as_floats
+from covmetric._utils.validation import FloatArray, IntArray, Matrices, as_floats
 from covmetric._utils.warning import warn
 from covmetric.estimators.cov_metric import CovMetric
 from covmetric.estimators.cov_metric_cv import CovMetricCV
 from covmetric.estimators.default_search import default_search
+from covmetric.estimators.explanation import Decision, DecisionExplanation, explain_decision
+from covmetric.estimators.references import Captions, References
 from covmetric.estimators.saving import SavedEstimator
 from covmetric.learning.calibration import Calibration
 from covmetric.learning.examples import check_examples, check_labelled, require_classes
@@ -69,6 +72,13 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         The distinct labels.
     n_features_in_ : int
         The number of rows n of a matrix, or of entries d of a vector.
+    references_ : References
+        The training examples: labels, names, thumbnails and embedded examples.
+    class_means_ : array of shape (n_classes, q)
+        The mean of the references of each class, in the coordinates of the metric, in which the learned distance is
+        Euclidean; NaN for a class without references.
+    class_mean_matrices_ : array of shape (n_classes, n, n), or (n_classes, d) for vectors
+        The same means as examples. Only if the embedding can be inverted.
 
     See Also
     --------
@@ -85,6 +95,7 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
     """
 
     _parts = ("learner_", "classes_", "n_features_in_", "_embedded", "_codes")
+    _captions = Captions()  # for models that an older version pickled
 
     def __init__(
         self,
@@ -122,7 +133,40 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self._rule_settings(self._rule.name).params
 
-    def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
+    @property
+    def references_(self) -> References:
+        """The training examples: labels, names, thumbnails and embedded examples."""
+        check_is_fitted(self)
+        captions = self._captions
+        return References(self.classes_[self._codes], self._embedded, captions.names, captions.thumbnails())
+
+    @property
+    def class_means_(self) -> FloatArray:
+        """The mean of the references of each class, in the coordinates of the metric."""
+        check_is_fitted(self)
+        return self.metric_.map(self._mean_embedded())
+
+    @property
+    def class_mean_matrices_(self) -> Matrices:
+        """The mean of the references of each class, as an example; available if the embedding can be inverted."""
+        check_is_fitted(self)
+        means = self._mean_embedded()
+        present = ~np.isnan(means).any(axis=(1, 2))
+        try:
+            found = self.metric_.embedding.inverse_transform(means[present])
+        except ValueError as error:
+            raise AttributeError(f"the class means are no examples: {error}") from None
+        examples = np.full((len(means), *found.shape[1:]), np.nan, dtype=found.dtype)
+        examples[present] = found
+        return examples
+
+    def _mean_embedded(self) -> FloatArray:
+        """Return the mean of the embedded references of each class; NaN for a class without references."""
+        empty = np.full(self._embedded.shape[1:], np.nan)
+        chosen = [self._embedded[self._codes == c] for c in range(len(self.classes_))]
+        return np.stack([one.mean(axis=0) if len(one) else empty for one in chosen])
+
+    def fit(self, X: Any, y: Any, groups: Any = None, *, names: Any = None, thumbnails: Any = None) -> Self:
         """Learn the metric, and store the training examples as references.
 
         Parameters
@@ -133,6 +177,12 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             The class of each example, of any type.
         groups : array of shape (l,) or None, default=None
             The group of each example, for the folds and the pairs of the learner, as in `CovMetricCV` and `CovMetric`.
+        names : sequence of l str or path-like, or None, default=None
+            The name of each example, which `references_`, `kneighbors` and `explain` return. In a pipeline:
+            ``pipe.fit(X, y, covmetricclassifier__names=names)``.
+        thumbnails : sequence of l arrays of uint8 of shape (rows, columns, 3), or None, default=None
+            A small picture of each example, of at most 64 x 64 pixels, which `references_` returns. An entry may be
+            None. `covmetric.descriptors.make_thumbnail` makes one from an image.
 
         Returns
         -------
@@ -142,10 +192,11 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If X, y, groups or a parameter is invalid.
+            If X, y, groups, names, thumbnails or a parameter is invalid.
         """
         array, classes, codes = check_labelled(self, X, y)
         require_classes(classes)
+        self._captions = Captions.from_user(names, thumbnails, len(codes))
         if self.learner is not None and not isinstance(self.learner, CovMetric | CovMetricCV):
             raise ValueError(f"learner must be a CovMetric, a CovMetricCV or None, got {self.learner!r}")
         return self._fit_learner(array, classes, codes, groups)
@@ -193,7 +244,7 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         rule = get_rule(chosen.rule, len(self.classes_), chosen.n_neighbors, self.n_jobs, self.algorithm, chosen.C)
         self._rule = rule.fit(self.metric_.map(self._embedded), codes)
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, *, names: Any = None, thumbnails: Any = None) -> Self:
         """Learn from more labelled examples, starting from the current metric.
 
         The first call is a fit. Later calls add pairs with the new examples to the old pairs, and solve the larger
@@ -208,6 +259,8 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             The class of each example.
         classes : array of shape (n_classes,) or None, default=None
             All classes that may occur in any call. Only the first call uses them. None means the classes in its y.
+        names, thumbnails : sequences of length l, or None, default=None
+            The name and a small picture of each example, as in `fit`.
 
         Returns
         -------
@@ -231,7 +284,9 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             )
         require_classes(expected)
         codes = np.searchsorted(expected, labels)[codes]
+        captions = Captions.from_user(names, thumbnails, len(codes))
         if first_call:
+            self._captions = captions
             return self._fit_learner(array, expected, codes)
         learner, embedding = self.learner_, self.metric_.embedding
         embedded = embedding.transform(array, n_jobs=learner.n_jobs)
@@ -239,6 +294,7 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         self._embedded = np.concatenate([self._embedded, embedded])
         if self._fitted.result is not None:
             learner._set_fitted(self._fitted.learned_metric(embedding), self._fitted)
+        self._captions = self._captions.extended(captions, len(self._codes), len(codes))
         self._fit_rule(self._fitted.codes)
         return self
 
@@ -252,13 +308,19 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             "_constraints": fitted.constraints,
             "_rule_name": self._rule.name,
             **({} if self._calibration is None else {"_calibration": np.array(astuple(self._calibration))}),
+            **({} if self._captions.is_empty else {"_captions": self._captions}),
         }
 
     def _restore(self, state: dict[str, Any]) -> None:
         parts = [state.pop(name) for name in ("_recipe", "_root", "_lam", "_constraints")]
         rule_name = state.pop("_rule_name")
         self._calibration = _checked_calibration(state.pop("_calibration", None))
+        captions = state.pop("_captions", Captions())
         super()._restore(state)
+        if not isinstance(captions, Captions):
+            raise ValueError("the names and thumbnails of the references are invalid")
+        captions.check(len(self._codes))
+        self._captions = captions
         learner = self.learner_
         self._fitted = restore_fitted(
             learner.metric_, learner.result_, learner.scale_, self._embedded, self._codes, *parts
@@ -315,7 +377,9 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         array of shape (l, n_classes)
             The probabilities, in the order of `classes_`. Each row sums to 1.
         """
-        vectors = self._vectors(X)
+        return self._probabilities(self._vectors(X))
+
+    def _probabilities(self, vectors: FloatArray) -> FloatArray:
         check_n_neighbors(self.n_neighbors)
         if self._calibration is not None:
             return self._calibration.apply(self._rule.probabilities(vectors))
@@ -323,8 +387,13 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         return self._rule.probabilities(vectors)
 
     def kneighbors(
-        self, X: Any = None, n_neighbors: int | None = None, return_distance: bool = True
-    ) -> tuple[FloatArray, IntArray] | IntArray:
+        self,
+        X: Any = None,
+        n_neighbors: int | None = None,
+        return_distance: bool = True,
+        *,
+        return_names: bool = False,
+    ) -> Any:
         """Return the nearest training examples for each example.
 
         Parameters
@@ -335,6 +404,8 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             The number of neighbours k. None means the parameter of the classifier.
         return_distance : bool, default=True
             Whether to return the distances.
+        return_names : bool, default=False
+            Whether to return the names that were passed to `fit`, after the indices.
 
         Returns
         -------
@@ -342,22 +413,79 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             The distances sqrt(D), in ascending order. They are returned only if `return_distance` is True.
         indices : array of int of shape (l, k)
             The indices of the training examples, in the order in which they were passed.
+        names : array of str of shape (l, k)
+            The names of the training examples. They are returned only if `return_names` is True.
 
         Raises
         ------
         ValueError
-            If there are fewer than k training examples.
+            If there are fewer than k training examples, or if they have no names.
         """
         check_is_fitted(self)
         k = available_neighbors(
             self.n_neighbors if n_neighbors is None else n_neighbors, len(self._codes) - (X is None)
         )
+        distances, indices = self._nearest(None if X is None else self._vectors(X), k)
+        answer = (distances, indices) if return_distance else (indices,)
+        if return_names:
+            names = self._captions.names
+            if names is None:
+                raise ValueError("the training examples have no names: pass names=... to fit")
+            answer = (*answer, names[indices])
+        return answer if len(answer) > 1 else answer[0]
+
+    def _nearest(self, vectors: FloatArray | None, k: int) -> tuple[FloatArray, IntArray]:
         rule = self._rule
         if not isinstance(rule, NeighborsRule):
             rule = NeighborsRule(len(self.classes_), k, self.n_jobs, self.algorithm)
             rule.fit(self.metric_.map(self._embedded), self._codes)
-        distances, indices = rule.nearest(None if X is None else self._vectors(X), k)
-        return (distances, indices) if return_distance else indices
+        return rule.nearest(vectors, k)
+
+    def explain(
+        self, X: Any, channel_names: Sequence[str] | None = None, n_neighbors: int | None = None
+    ) -> DecisionExplanation:
+        """Explain the decision about one example.
+
+        Parameters
+        ----------
+        X : array of shape (n, n) or (1, n, n), or of shape (d,) or (1, d) for vectors
+            The example.
+        channel_names : sequence of str or None, default=None
+            The names of the channels. None means `feature_names_in_`, if X was a DataFrame in `fit`, or numbers.
+        n_neighbors : int or None, default=None
+            The number of nearest references to list. None means those that vote if `rule` is 'neighbors', and
+            otherwise the parameter of the classifier.
+
+        Returns
+        -------
+        DecisionExplanation
+            The class with its probability, the references or class means that decided, and the patterns and channels
+            that separate the example from the class that came second. It prints as text; `to_dict` is for JSON.
+
+        Raises
+        ------
+        ValueError
+            If X is not one example.
+        """
+        check_is_fitted(self)
+        example = check_examples(self, [X] if np.shape(X) == self.metric_.embedding.shape_in_ else X)
+        if len(example) != 1:
+            raise ValueError(f"X must be one example, but it has {len(example)}; explain them one by one")
+        rule, vectors, count = self.rule_, self.metric_.transform(example), len(self._codes)
+        voters = min(rule.get("n_neighbors", self.n_neighbors), count)
+        listed = voters if n_neighbors is None else available_neighbors(n_neighbors, count)
+        distances, indices = self._nearest(vectors, listed)
+        decision = Decision(
+            embedded=self.metric_.embedding.transform(example)[0],
+            classes=self.classes_,
+            probabilities=self._probabilities(vectors)[0],
+            rule=rule,
+            decided_by=self._rule.decides_by,
+            distances=distances[0],
+            indices=indices[0],
+        )
+        names = getattr(self, "feature_names_in_", None) if channel_names is None else channel_names
+        return explain_decision(decision, self.metric_, self.references_, self._mean_embedded(), names)
 
     def _vectors(self, X: Any) -> FloatArray:
         check_is_fitted(self)

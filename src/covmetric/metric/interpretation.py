@@ -190,6 +190,31 @@ class Explanation:
         """The distance sqrt(D), not squared."""
         return float(np.sqrt(self.squared_distance))
 
+    def to_dict(self, entries: int = 10) -> dict[str, Any]:
+        """Return the largest parts as values for JSON.
+
+        Parameters
+        ----------
+        entries : int, default=10
+            The maximum numbers of patterns and of channels.
+
+        Returns
+        -------
+        dict
+            The distance, and lists of patterns and channels with their shares of D, in descending order.
+        """
+        total = self.squared_distance or 1.0
+        patterns, channels = (np.argsort(-part, kind="stable")[:entries] for part in (self.by_pattern, self.by_channel))
+        return {
+            "distance": self.distance,
+            "squared_distance": self.squared_distance,
+            "patterns": [
+                {"index": int(i), "share": float(self.by_pattern[i] / total), "largest": self.patterns.describe(i)}
+                for i in patterns
+            ],
+            "channels": [{"name": self.names[i], "share": float(self.by_channel[i] / total)} for i in channels],
+        }
+
     def __str__(self) -> str:
         total = self.squared_distance or 1.0
         lines = [f"distance {self.distance:.6g} (squared {self.squared_distance:.6g})", "pattern  share of D  largest"]
@@ -261,7 +286,7 @@ def compute_importance(embedding: Embedding, W: FloatArray, X: Any = None) -> Fl
     if X is None:
         row_parts = _row_parts(embedding, matrix, np.eye(len(matrix)))  # F = I
     else:
-        embedded = _embed(embedding, X)
+        embedded = _as_complex_if_hermitian(embedding, embedding.transform(X))
         embedded = embedded.reshape(-1, *embedded.shape[-2:])
         if len(embedded) < 2:
             raise ValueError(f"X must hold at least two examples, because distances need pairs; got {len(embedded)}")
@@ -302,11 +327,40 @@ def explain_distance(
     ValueError
         If X1 or X2 is not a single example, or if the squared distance overflows.
     """
-    patterns = find_patterns(embedding, W, names)
-    first, second = _embed(embedding, X1), _embed(embedding, X2)
+    first, second = embedding.transform(X1), embedding.transform(X2)
     if first.ndim != 2 or second.ndim != 2:
         raise ValueError(f"X1 and X2 must be one example each; got shapes {np.shape(X1)} and {np.shape(X2)}")
-    F = first - second
+    return explain_embedded(embedding, W, first, second, names)
+
+
+def explain_embedded(
+    embedding: Embedding, W: FloatArray, first: FloatArray, second: FloatArray, names: Sequence[str] | None = None
+) -> Explanation:
+    """Return the parts of the squared distance between two embedded examples.
+
+    Parameters
+    ----------
+    embedding : Embedding
+        The fitted embedding Phi.
+    W : array of shape (n, n)
+        The matrix of the metric.
+    first, second : arrays of shape (n, m)
+        Phi of the two examples, or means of such arrays.
+    names : sequence of str or None, default=None
+        The names of the channels.
+
+    Returns
+    -------
+    Explanation
+        The parts by pattern and by channel.
+
+    Raises
+    ------
+    ValueError
+        If the squared distance overflows.
+    """
+    patterns = find_patterns(embedding, W, names)
+    F = _as_complex_if_hermitian(embedding, first) - _as_complex_if_hermitian(embedding, second)
     with np.errstate(over="ignore", invalid="ignore"):
         by_pattern = patterns.values * (np.abs(patterns.vectors.conj() @ F) ** 2).sum(axis=1)
     if not np.isfinite(by_pattern.sum()):
@@ -320,9 +374,8 @@ def _hermitian_form(embedding: Embedding, W: FloatArray) -> Matrices:
     return as_complex(W) / np.sqrt(2.0) if embedding.copies_ == 2 else W
 
 
-def _embed(embedding: Embedding, X: Any) -> Matrices:
+def _as_complex_if_hermitian(embedding: Embedding, embedded: FloatArray) -> Matrices:
     """Return Phi(X), complex if W is the real form of a Hermitian matrix."""
-    embedded = embedding.transform(X)
     return as_complex(embedded) if embedding.copies_ == 2 else embedded
 
 

@@ -40,6 +40,10 @@ _END = struct.Struct("<4s4H2LH")
 _ZIP64_LOCATOR_SIZE = 20
 
 
+class NewerFormat(ValueError):
+    """Error for a file that a newer version of covmetric wrote."""
+
+
 def write_archive(
     path: Path, manifest: dict[str, Any], arrays: dict[str, npt.NDArray[Any]], check: Callable[[Path], object]
 ) -> None:
@@ -75,6 +79,8 @@ def write_archive(
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder: give the name of a file")
     target = path.resolve()  # replaces the target of a link, not the link
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"cannot save {path.name}: the folder {target.parent} does not exist; create it first")
     draft = target.with_name(f".{uuid.uuid4().hex}.tmp")
     try:
         with draft.open("xb") as file:
@@ -190,10 +196,12 @@ def _read_manifest(archive: zipfile.ZipFile, members: dict[str, zipfile.ZipInfo]
     unknown = set(manifest) - _KEYS
     version = manifest.get("format_version")
     if version != FORMAT_VERSION or isinstance(version, bool):
-        raise ValueError(
+        message = (
             f"it has format version {version!r:.20}, but covmetric {__version__} reads version "
             f"{FORMAT_VERSION}; its manifest says that covmetric {manifest.get('covmetric')!r:.40} wrote it"
         )
+        is_newer = type(version) is int and version > FORMAT_VERSION
+        raise NewerFormat(f"{message}; run pip install --upgrade covmetric") if is_newer else ValueError(message)
     if unknown:
         raise ValueError(f"its {MANIFEST} has the unknown entries {sorted(unknown)[:5]}")
     return manifest
@@ -209,6 +217,8 @@ def _described_arrays(manifest: dict[str, Any]) -> dict[str, tuple[np.dtype[Any]
         raise ValueError(f"its {MANIFEST} does not describe the arrays")
     found = {}
     for name, entry in described.items():
+        if not (isinstance(entry, dict) and set(entry) == {"dtype", "shape"}):
+            raise ValueError(f"the array {name[:80]!r} must be described by its dtype and its shape")
         dtype, shape = entry["dtype"], entry["shape"]
         if not (isinstance(dtype, str) and _DTYPE.fullmatch(dtype)):
             raise ValueError(f"the array {name!r} has dtype {dtype!r:.40}, which model files do not hold")

@@ -11,14 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from covmetric.model_file.archive import is_storable
-from covmetric.model_file.kinds import ENUMS, KINDS, KINDS_BY_CLASS, Kind
+from covmetric.model_file.kinds import ENUMS, Kind, NotStorable
+from covmetric.model_file.lookup import find_kind, kind_of
 
 _MAX_DEPTH = 64
 _NON_FINITE = {"inf": np.inf, "-inf": -np.inf, "nan": np.nan}
-
-
-class NotStorable(ValueError):
-    """Error for an object that a model file cannot hold."""
 
 
 class Writer:
@@ -74,7 +71,7 @@ class Writer:
         for tag, cls in ENUMS.items():
             if isinstance(value, cls):
                 return {tag: value.name}
-        kind = KINDS_BY_CLASS.get(type(value))
+        kind = kind_of(value)
         if kind is None:
             raise NotStorable(f"{name.lstrip('_')} is a {type(value).__name__}, which a model file cannot hold")
         return {"$class": kind.name, "state": self._state(kind, value, name)}
@@ -134,7 +131,7 @@ class Reader:
 
         Raises
         ------
-        ValueError, KeyError, TypeError or AttributeError
+        ValueError
             If the tree is invalid.
         """
         if depth > _MAX_DEPTH:
@@ -145,30 +142,57 @@ class Reader:
             return [self.decode(item, depth + 1) for item in node]
         if set(node) == {"$class", "state"}:
             return self._object(node, depth)
+        if len(node) != 1:
+            raise ValueError(f"its manifest has an entry with the keys {sorted(node)[:5]}, which must have one key")
         ((tag, content),) = node.items()
+        return self._tagged(tag, content, depth)
+
+    def _tagged(self, tag: str, content: Any, depth: int) -> Any:
         if tag == "$tuple":
-            return tuple(self.decode(item, depth + 1) for item in content)
+            return tuple(self.decode(item, depth + 1) for item in _checked(tag, content, list))
         if tag == "$dict":
-            return {key: self.decode(item, depth + 1) for key, item in content.items()}
+            return {key: self.decode(item, depth + 1) for key, item in _checked(tag, content, dict).items()}
         if tag == "$objects":
-            array = np.empty(len(content), dtype=object)
+            array = np.empty(len(_checked(tag, content, list)), dtype=object)
             array[:] = [self.decode(item, depth + 1) for item in content]
             return array
         if tag == "$array":
+            if _checked(tag, content, str) not in self._arrays:
+                raise ValueError(f"its manifest uses the array {content[:80]!r}, which is missing, or uses it twice")
             return self._arrays.pop(content)
-        if tag == "$float":
-            return _NON_FINITE[content]
-        if tag in ENUMS:
-            return ENUMS[tag][content]
-        raise ValueError(f"its manifest has an entry with the unknown tag {tag[:80]!r}")
+        allowed: Any = _NON_FINITE if tag == "$float" else ENUMS[tag].__members__ if tag in ENUMS else None
+        if allowed is None:
+            raise ValueError(f"its manifest has an entry with the unknown tag {tag[:80]!r}")
+        if _checked(tag, content, str) not in allowed:
+            raise ValueError(
+                f"its manifest has the entry {content[:80]!r} under the tag {tag!r}, which has no such value"
+            )
+        return allowed[content]
 
     def _object(self, node: dict[str, Any], depth: int) -> Any:
-        kind = KINDS.get(node["$class"])
+        name = node["$class"]
+        kind = find_kind(name)
         if kind is None:
-            raise ValueError(f"it holds a {node['$class']!r:.80}, which is not a class that model files may hold")
-        return kind.from_state({key: self.decode(part, depth + 1) for key, part in node["state"].items()})
+            raise ValueError(f"it holds a {name!r:.80}, which is not a class that model files may hold")
+        parts = _checked("state", node["state"], dict)
+        state = {key: self.decode(part, depth + 1) for key, part in parts.items()}
+        try:
+            return kind.from_state(state)
+        except KeyError as error:
+            raise ValueError(f"the {name} in it has no entry {error}") from error
+        except (ValueError, MemoryError):
+            raise
+        except Exception as error:  # parts that are valid in themselves, but not together, can lead to any error
+            raise ValueError(f"the {name} in it cannot be restored: {type(error).__name__}: {error}") from error
 
     def finish(self) -> None:
         """Raise ValueError if the tree did not refer to all arrays."""
         if self._arrays:
             raise ValueError(f"its manifest does not use the arrays {sorted(self._arrays)[:5]}")
+
+
+def _checked(tag: str, content: Any, type_: type) -> Any:
+    """Return the content of an entry; raise ValueError if it is not of the type that belongs to the tag."""
+    if not isinstance(content, type_):
+        raise ValueError(f"its manifest has {content!r:.80} under {tag!r}, which is not a {type_.__name__}")
+    return content

@@ -38,6 +38,9 @@ class Kind:
         ValueError if the parts are invalid.
     replaceable : dict
         The parts that may be replaced in a file, with their replacements. A part is replaced if a file cannot hold it.
+    is_fitted : callable or None
+        A function that takes an object of the class and returns whether it is fitted. None if its objects are parts of
+        models, and not models.
     """
 
     name: str
@@ -45,6 +48,11 @@ class Kind:
     get_state: Callable[[Any], dict[str, Any]]
     from_state: Callable[[dict[str, Any]], Any]
     replaceable: dict[str, Any] = dataclasses.field(default_factory=dict)
+    is_fitted: Callable[[Any], bool] | None = None
+
+
+class NotStorable(ValueError):
+    """Error for an object that a model file cannot hold."""
 
 
 class Stateful(Protocol):
@@ -235,8 +243,10 @@ def build_record(class_: Any, state: dict[str, Any]) -> Any:
     hints = typing.get_type_hints(class_)
     for field in dataclasses.fields(class_):
         part = field.name
-        if part not in state and field.default_factory is not dataclasses.MISSING:
-            continue
+        if part not in state:
+            if field.default_factory is not dataclasses.MISSING:
+                continue
+            raise ValueError(f"{class_.__name__}.{part} is missing")
         if not fits(hints[part], state[part]):
             raise ValueError(f"{class_.__name__}.{part} must be {field.type}, got {state[part]!r:.60}")
     return class_(**state)
@@ -244,6 +254,8 @@ def build_record(class_: Any, state: dict[str, Any]) -> Any:
 
 def register_stateful(class_: type[Stateful], replaceable: dict[str, Any] | None = None) -> None:
     """Register a class that has the methods `get_state` and `from_state`.
+
+    Its objects are models if it also has the method `is_fitted`.
 
     Parameters
     ----------
@@ -257,7 +269,8 @@ def register_stateful(class_: type[Stateful], replaceable: dict[str, Any] | None
     >>> from covmetric import LearnedMetric
     >>> register_stateful(LearnedMetric)
     """
-    register(Kind(class_.__name__, class_, class_.get_state, class_.from_state, replaceable or {}))
+    is_fitted = getattr(class_, "is_fitted", None)
+    register(Kind(class_.__name__, class_, class_.get_state, class_.from_state, replaceable or {}, is_fitted))
 
 
 def constructor_defaults(class_: type) -> dict[str, Any]:

@@ -31,6 +31,8 @@ class Rule(ABC):
     name: ClassVar[str]
     #: Whether the rule is the vote of the nearest neighbours, which leave-one-out and quicker scores rely on.
     is_vote_of_neighbors: ClassVar[bool] = False
+    #: What the rule looks at, for people: "references", "class means" or "decision boundaries".
+    decides_by: ClassVar[str] = "decision boundaries"
     #: The parameter that the rule depends on, if any.
     tuned: ClassVar[str | None] = None
 

@@ -32,6 +32,7 @@ class MeanRule(Rule):
     """
 
     name = "mean"
+    decides_by = "class means"
 
     @classmethod
     def short_name(cls, n_neighbors: int) -> str:

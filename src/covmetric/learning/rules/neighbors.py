@@ -29,6 +29,7 @@ class NeighborsRule(Rule):
     """
 
     name = "neighbors"
+    decides_by = "references"
     tuned = "n_neighbors"
     is_vote_of_neighbors = True
 

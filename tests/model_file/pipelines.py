@@ -1,0 +1,103 @@
+"""Fitted pipelines of every kind, for the tests of saving."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+from pyriemann.estimation import Covariances
+from sklearn.decomposition import PCA
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from covmetric import CovMetric, CovMetricClassifier, CovMetricCV, get_embedding
+from covmetric.descriptors import Boxes, FilterBank, ImageCovariances, ImageSetCovariances, SeriesCovariances
+
+
+@cache
+def images():
+    """Images of two classes: fine and coarse noise."""
+    rng = np.random.default_rng(0)
+    fine, coarse = rng.integers(256, size=(16, 20, 20)), rng.integers(256, size=(8, 5, 5)).repeat(4, 1).repeat(4, 2)
+    return np.concatenate([fine[:8], (fine[8:] + 3 * coarse) // 4]), np.repeat(["fine", "coarse"], 8)
+
+
+@cache
+def series(n_classes=3):
+    """Series whose class is the loudest channel."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((8 * n_classes, 3, 60)), np.arange(8 * n_classes) % n_classes
+    X[np.arange(len(X)), y] *= 3.0
+    return X, np.array(["left", "right", "up"])[y]
+
+
+@cache
+def image_sets():
+    rng = np.random.default_rng(0)
+    return rng.integers(256, size=(10, 4, 8, 8)) // (1 + np.arange(10) % 2)[:, None, None, None], np.arange(10) % 2
+
+
+def of_vectors(*last, first=None):
+    return lambda: make_pipeline(first or SeriesCovariances(), CovMetric(random_state=0), *last)
+
+
+PIPELINES = {
+    "images": (
+        lambda: make_pipeline(ImageCovariances(["I", "Ix", "Iy"]), CovMetricClassifier(random_state=0)),
+        images,
+    ),
+    "boxes": (
+        lambda: make_pipeline(ImageCovariances(regions=Boxes([[0, 0, 9, 9]])), CovMetricClassifier(random_state=0)),
+        images,
+    ),
+    "masks": (
+        lambda: make_pipeline(ImageCovariances(mask=np.tri(20) > 0), CovMetricClassifier(random_state=0)),
+        images,
+    ),
+    "image sets": (
+        lambda: make_pipeline(ImageSetCovariances((2, 3)), CovMetricClassifier(random_state=0)),
+        image_sets,
+    ),
+    "series": (lambda: make_pipeline(SeriesCovariances("lwf"), CovMetricClassifier(random_state=0)), series),
+    "search": (
+        lambda: make_pipeline(SeriesCovariances(), CovMetricCV("log", lambdas=[0.1], cv=2, random_state=0)),
+        series,
+    ),
+    "filter bank": (
+        lambda: make_pipeline(
+            FilterBank([(8.0, 12.0), (15.0, 30.0)], 100.0), SeriesCovariances(), CovMetricClassifier(random_state=0)
+        ),
+        series,
+    ),
+    "embedding": (
+        lambda: make_pipeline(SeriesCovariances(), get_embedding("log"), CovMetric("id", random_state=0)),
+        series,
+    ),
+    "passthrough": (lambda: make_pipeline(SeriesCovariances(), "passthrough", CovMetric(random_state=0)), series),
+    "nested": (lambda: make_pipeline(SeriesCovariances(), of_vectors(first="passthrough")()), series),
+    "pyriemann": (of_vectors(first=Covariances("lwf", block_size=10)), series),
+    "logistic": (of_vectors(LogisticRegression(), first=Covariances("oas")), series),
+    "logistic, two classes": (of_vectors(LogisticRegression(fit_intercept=False)), lambda: series(2)),
+    "logistic, pandas": (
+        of_vectors(StandardScaler().set_output(transform="pandas"), LogisticRegression()),
+        series,
+    ),
+    "lda": (of_vectors(LinearDiscriminantAnalysis()), series),
+    "lda, eigen": (of_vectors(LinearDiscriminantAnalysis("eigen", shrinkage=0.3)), series),
+    "lda, lsqr": (of_vectors(LinearDiscriminantAnalysis("lsqr", shrinkage="auto")), lambda: series(2)),
+    "knn": (of_vectors(KNeighborsClassifier(3, weights="distance")), series),
+    "knn, tree": (of_vectors(PCA(2), KNeighborsClassifier(3, algorithm="kd_tree", p=1)), series),
+    "scaler and pca": (of_vectors(StandardScaler(with_mean=False), PCA(4, whiten=True)), series),
+    "pca and metric": (of_vectors(PCA(4), CovMetricClassifier(random_state=0)), series),
+}
+
+
+@cache
+def fitted(name):
+    """Return a fitted pipeline and its examples."""
+    make, data = PIPELINES[name]
+    X, y = data()
+    return make().fit(X, y), X
