@@ -26,6 +26,12 @@ def _compare() -> Command:
     return COMPARE
 
 
+def _report() -> Command:
+    from covmetric.cli.report import REPORT
+
+    return REPORT
+
+
 def _reproduce() -> Command:
     from covmetric.cli.reproduce import REPRODUCE
 
@@ -39,6 +45,7 @@ COMMANDS: dict[str, tuple[str, Callable[[], Command]]] = {
         _demo,
     ),
     "compare": ("cross-validate fixed metrics, learned metrics and pyRiemann on your own data", _compare),
+    "report": ("write one HTML page about a model, an evaluation or a comparison", _report),
     "reproduce": ("run the paper's experiments, judge its claims, and write pages, pictures and CSV files", _reproduce),
 }
 

@@ -43,7 +43,8 @@ def find_learner(estimator: Any) -> tuple[Any, list[Any]]:
     (CovMetric(random_state=0), [StandardScaler()])
     """
     steps = [step for _, step in estimator.steps] if isinstance(estimator, Pipeline) else [estimator]
-    for place, step in enumerate(steps):
+    for place, whole in enumerate(steps):
+        step = getattr(whole, "classifier_", whole)  # a classifier of regions holds a classifier of matrices
         if isinstance(step, LearnedMetric) or hasattr(step, "metric_"):
             before = [one for one in steps[:place] if one is not None and one != "passthrough"]
             return getattr(step, "learner_", step), before

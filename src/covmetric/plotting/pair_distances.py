@@ -106,21 +106,59 @@ class PairDistancesDisplay:
         ValueError
             If X and y have different lengths, or if there are no pairs.
         """
-        metric, examples, labels = find_metric(estimator), describe_examples(estimator, X), np.asarray(y)
-        if labels.shape != (len(examples),):
-            raise ValueError(f"y must have one class per example, shape ({len(examples)},); got shape {labels.shape}")
+        embedded = find_metric(estimator).embedding.transform(describe_examples(estimator, X))
+        return cls.from_embedded(estimator, embedded, y, pairs=pairs, bounds=bounds, random_state=random_state, ax=ax)
+
+    @classmethod
+    def from_embedded(
+        cls,
+        estimator: Any,
+        embedded: FloatArray,
+        y: Any,
+        *,
+        pairs: Any = "all",
+        bounds: tuple[float, float] | None = None,
+        random_state: Any = 0,
+        ax: Any = None,
+    ) -> Self:
+        """Draw the distances between examples that are already embedded, such as the references of a classifier.
+
+        Parameters
+        ----------
+        estimator : LearnedMetric, fitted estimator of covmetric, or Pipeline with one
+            The estimator.
+        embedded : array of shape (l, n, m)
+            The embedded examples Phi(X).
+        y : array of shape (l,)
+            Their classes.
+        pairs, bounds, random_state, ax : object
+            As in `from_estimator`.
+
+        Returns
+        -------
+        PairDistancesDisplay
+            The display.
+
+        Raises
+        ------
+        ValueError
+            If the examples and y have different lengths, or if there are no pairs.
+        """
+        labels = np.asarray(y)
+        if labels.shape != (len(embedded),):
+            raise ValueError(f"y must have one class per example, shape ({len(embedded)},); got shape {labels.shape}")
         rng = np.random.default_rng(random_state)
         if len(labels) > _MAX_EXAMPLES:
             chosen = np.sort(rng.choice(len(labels), _MAX_EXAMPLES, replace=False))
-            examples, labels = examples[chosen], labels[chosen]
-        embedded = metric.embedding.transform(examples)
+            embedded, labels = embedded[chosen], labels[chosen]
         vectors, codes = embedded.reshape(len(embedded), -1), np.unique(labels, return_inverse=True)[1]
         found = (
             _all_pairs(codes) if isinstance(pairs, str) and pairs == "all" else _selected(pairs, vectors, codes, rng)
         )
         if len(found.pairs) == 0:
             raise ValueError("there are no pairs to draw: pass at least two examples")
-        before, after = _distances(vectors, found.pairs), _distances(metric.map(embedded), found.pairs)
+        after = _distances(find_metric(estimator).map(embedded), found.pairs)
+        before = _distances(vectors, found.pairs)
         scale, known = _unit_and_bounds(estimator, before)
         return cls(before / np.sqrt(scale), after, found.similar > 0.0, bounds=bounds or known).plot(ax)
 
@@ -152,7 +190,7 @@ class PairDistancesDisplay:
                 if chosen.any():
                     weights = np.full(int(chosen.sum()), 100.0 / chosen.sum())
                     panel.hist(
-                        shown[chosen], edges, weights=weights, histtype="stepfilled", alpha=0.45, color=colour,
+                        shown[chosen], edges, weights=weights, histtype="stepfilled", facecolor=(colour, 0.4),
                         edgecolor=colour, hatch=hatch, label=f"{label} ({int(chosen.sum()):,})",
                     )  # fmt: skip
             self._mark_bounds(panel)
