@@ -13,7 +13,14 @@ from covmetric._version import __version__
 if TYPE_CHECKING:
     from covmetric.constraints import AbsoluteBounds, NeighborPairs, QuantileBounds, RandomPairs
     from covmetric.embeddings import get_embedding
-    from covmetric.estimators import PAPER_SETTINGS, CovMetric, CovMetricClassifier, CovMetricCV, CovMetricPairs
+    from covmetric.estimators import (
+        PAPER_SETTINGS,
+        CovMetric,
+        CovMetricClassifier,
+        CovMetricCV,
+        CovMetricPairs,
+        ImagePatchClassifier,
+    )
     from covmetric.metric import LearnedMetric
     from covmetric.models import SKOPS_TRUSTED, load_model, save_model
     from covmetric.problem import Certificate, MetricProblem, PaperBound, make_paper_problem, paper_bound
@@ -29,6 +36,7 @@ _HOMES = {
     "Dykstra": "solvers",
     "History": "solvers",
     "Hybrid": "solvers",
+    "ImagePatchClassifier": "estimators",
     "Interior": "solvers",
     "LearnedMetric": "metric",
     "MetricProblem": "problem",
@@ -63,6 +71,7 @@ __all__ = [
     "Dykstra",
     "History",
     "Hybrid",
+    "ImagePatchClassifier",
     "Interior",
     "LearnedMetric",
     "MetricProblem",

@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 
 from covmetric.descriptors import DESCRIPTORS, REGIONS, FilterBank
 from covmetric.embeddings import EMBEDDINGS
-from covmetric.estimators import CovMetric, CovMetricClassifier, CovMetricCV, CovMetricPairs
+from covmetric.estimators import CovMetric, CovMetricClassifier, CovMetricCV, CovMetricPairs, ImagePatchClassifier
 from covmetric.learning.fit import FittedProblem
 from covmetric.learning.rules import RULES
 from covmetric.learning.rules.units import Units
@@ -22,7 +22,15 @@ from covmetric.model_file import read_model, write_model
 from covmetric.model_file.kinds import KINDS
 
 #: The classes whose objects can be saved to a file.
-MODELS: tuple[type, ...] = (LearnedMetric, CovMetric, CovMetricCV, CovMetricClassifier, CovMetricPairs, Pipeline)
+MODELS: tuple[type, ...] = (
+    LearnedMetric,
+    CovMetric,
+    CovMetricCV,
+    CovMetricClassifier,
+    CovMetricPairs,
+    ImagePatchClassifier,
+    Pipeline,
+)
 
 
 def _own_classes() -> set[type]:
@@ -51,7 +59,7 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    model : LearnedMetric, CovMetric, CovMetricCV, CovMetricClassifier, CovMetricPairs or Pipeline
+    model : LearnedMetric, CovMetric, CovMetricCV, CovMetricClassifier, CovMetricPairs, ImagePatchClassifier or Pipeline
         The model. Objects of subclasses cannot be saved. The steps of a pipeline may be descriptors, embeddings and
         estimators of covmetric, pyRiemann's `Covariances`, and scikit-learn's `LogisticRegression`,
         `LinearDiscriminantAnalysis`, `KNeighborsClassifier`, `StandardScaler` and `PCA`.
@@ -108,7 +116,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    LearnedMetric, CovMetric, CovMetricCV, CovMetricClassifier, CovMetricPairs or Pipeline
+    LearnedMetric, CovMetric, CovMetricCV, CovMetricClassifier, CovMetricPairs, ImagePatchClassifier or Pipeline
         The model.
 
     Raises

@@ -6,9 +6,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from covmetric.cli.arguments import check_folder_of
-from covmetric.cli.command import Command
-from covmetric.cli.data import CONTENT, read_data
+from covmetric.cli.arguments import add_report_argument, check_folder_of, check_report
+from covmetric.cli.command import INCOMPLETE, Command
+from covmetric.cli.data import add_data_arguments, print_skipped, read_data, shows_progress
 from covmetric.cli.tables import print_comparison, print_json
 
 
@@ -20,15 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser : argparse.ArgumentParser
         The parser of the subcommand.
     """
-    parser.add_argument("data", type=Path, metavar="DATA", help=CONTENT)
-    parser.add_argument(
-        "--kind", choices=("matrices", "series", "images"), help="what DATA holds (default: detected from the file)"
-    )
-    parser.add_argument(
-        "--features",
-        choices=("grey", "colour"),
-        help="features of images (default: colour, or grey if an image has no colours)",
-    )
+    add_data_arguments(parser)
     parser.add_argument("--folds", type=int, metavar="N", help="number of folds (default: 5, with --quick 3)")
     parser.add_argument(
         "--repeats", type=int, default=1, metavar="N", help="number of times to draw new folds (default: %(default)s)"
@@ -53,26 +45,38 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print only the result, as JSON")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write the table to this file")
     parser.add_argument("--out", type=Path, metavar="FILE", help="draw the accuracies in this file")
+    add_report_argument(parser)
 
 
-def run(options: argparse.Namespace) -> None:
+def run(options: argparse.Namespace) -> int | None:
     """Read the data, compare the methods, print and write the table.
 
     Parameters
     ----------
     options : argparse.Namespace
         The parsed arguments.
+
+    Returns
+    -------
+    int or None
+        The exit code: 1 if a method failed or a file was left out.
     """
     for name in ("csv", "out"):
         path = getattr(options, name)
         if path is not None:
             check_folder_of(f"--{name}", path)
-    data = read_data(options.data, options.kind, options.features, options.jobs)
+    check_report(options.report)
+    progress = shows_progress(options)
+    data = read_data(
+        options.data, options.kind, options.features, options.jobs, options.labels, options.skip_broken, progress
+    )
+    print_skipped(data.skipped)
 
     from covmetric.experiments import compare as experiment
     from covmetric.experiments.methods import available_methods
     from covmetric.experiments.reports import comparison_figure, write_csv
     from covmetric.plotting import save_figure
+    from covmetric.tasks import data_record, origin
 
     methods = None if options.methods is None else [name for name in options.methods.split(",") if name]
     if methods is None and options.quick:
@@ -87,10 +91,17 @@ def run(options: argparse.Namespace) -> None:
         reg=options.reg,
         seed=options.seed,
         n_jobs=options.jobs,
-        progress=not options.json,
+        progress=progress,
     )
+    result = {
+        **origin(options.arguments),
+        "data": data_record(options.data, data.content, data.y, table.size, data.groups, data.skipped),
+        "methods": [row.method for row in table.rows],
+        "parameters": {name: getattr(table, name) for name in ("folds", "repeats", "seed", "reg")},
+        **table.as_dict(),
+    }
     if options.json:
-        print_json({"data": str(options.data), "what": data.content, **table.as_dict()})
+        print_json(result)
     else:
         print_comparison(table, data.content)
     if options.csv is not None:
@@ -100,8 +111,21 @@ def run(options: argparse.Namespace) -> None:
             print("no picture was drawn, because every method failed", file=sys.stderr)
         else:
             save_figure(comparison_figure(table, options.data.stem), options.out)
+    if options.report is not None:
+        from covmetric.report import comparison_page, write_page
+
+        write_page(comparison_page(result), options.report)
     if table.interrupted:
         raise KeyboardInterrupt
+    return INCOMPLETE if data.skipped or any(row.failure for row in table.rows) else None
 
 
-COMPARE = Command(add_arguments, run)
+COMPARE = Command(
+    add_arguments,
+    run,
+    (
+        "covmetric compare trials.npz --quick              # X, y and groups; about a minute",
+        "covmetric compare textures/ --csv table.csv --out table.png --report report.html",
+        "covmetric compare trials.npz --methods mdm,tangent-logreg,covmetric-auto --json > run.json",
+    ),
+)

@@ -7,17 +7,11 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from covmetric.cli.arguments import check_folder_of
+from covmetric.cli.arguments import check_output
 from covmetric.cli.command import Command
 
 if TYPE_CHECKING:
     from covmetric.report import Page
-
-_EXAMPLES = """examples:
-  covmetric report textures.model -o report.html
-  covmetric evaluate textures.model new/ --json > run.json && covmetric report run.json -o report.html
-  covmetric compare data.npz --json > run.json && covmetric report run.json -o report.html
-"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,8 +22,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser : argparse.ArgumentParser
         The parser of the subcommand.
     """
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.epilog = _EXAMPLES
     parser.add_argument(
         "source",
         type=Path,
@@ -54,16 +46,13 @@ def run(options: argparse.Namespace) -> None:
     options : argparse.Namespace
         The parsed arguments.
     """
-    check_folder_of("--out", options.out)
-    if options.out.is_dir():
-        raise ValueError(f"--out: {options.out} is a folder, not a file")
+    check_output("--out", options.out)
     if not options.source.is_file():
         raise FileNotFoundError(f"there is no file {options.source}; MODEL|RUN must be a model or a result in JSON")
 
-    from covmetric.report import write_page
-    from covmetric.report.environment import environment
+    from covmetric.report import require_jinja, write_page
 
-    environment()  # a missing package is reported before any work is done
+    require_jinja()
     written = write_page(_page(options.source, options.out), options.out)
     print(f"The report is in {written} ({written.stat().st_size / 1000:.0f} kB).")
 
@@ -80,4 +69,12 @@ def _page(source: Path, out: Path) -> Page:
     return model_page(load_model(source), source.stem, command)
 
 
-REPORT = Command(add_arguments, run)
+REPORT = Command(
+    add_arguments,
+    run,
+    (
+        "covmetric report textures.model -o report.html",
+        "covmetric evaluate textures.model new/ --json > run.json; covmetric report run.json",
+        "covmetric compare trials.npz --json > run.json; covmetric report run.json",
+    ),
+)

@@ -117,7 +117,7 @@ def make_splits(cv: Any, X: npt.NDArray[Any], codes: IntArray, groups: Any, seed
         warnings.filterwarnings("ignore", message="The least populated class")
         folds = list(check_cv(cv, codes, classifier=True).split(X, codes, groups))
     splits = [Split(np.asarray(train, dtype=np.int64), np.asarray(test, dtype=np.int64)) for train, test in folds]
-    _check_splits(splits, codes)
+    _check_splits(splits, codes, grouped=groups is not None)
     return splits if groups is None else [replace(split, groups=groups[split.train]) for split in splits]
 
 
@@ -141,7 +141,7 @@ def _stratified_folds(n_folds: int, codes: IntArray, groups: IntArray | None, se
     return StratifiedKFold(min(n_folds, most_examples), shuffle=True, random_state=seed)
 
 
-def _check_splits(splits: list[Split], codes: IntArray) -> None:
+def _check_splits(splits: list[Split], codes: IntArray, grouped: bool) -> None:
     """Raise ValueError if a split cannot be learned from; warn if classes are tested but not trained on."""
     if not splits:
         raise ValueError("cv has no splits: at least one split is needed")
@@ -155,13 +155,16 @@ def _check_splits(splits: list[Split], codes: IntArray) -> None:
                     f"the {name} part of split {fold} has the index {outside[0]}: it must be in 0..{len(codes) - 1}"
                 )
         if len(np.unique(codes[split.train])) < 2:
+            remedy = (
+                "finer groups, if one group holds all examples of a class" if grouped else "more examples per class"
+            )
             raise ValueError(
-                f"the training part of split {fold} has only one class; if a group holds all examples of a class, pass "
-                "finer groups, or a list of splits as cv"
+                f"the training part of split {fold} has only one class: pass {remedy}, or a list of splits as cv"
             )
     untrained = {c for split in splits for c in np.setdiff1d(codes[split.test], codes[split.train]).tolist()}
     if untrained:
         warn(
             f"{len(untrained)} of {int(codes.max()) + 1} classes are tested in a fold that did not train on them, "
-            "because they have too few examples or groups: their examples count as errors for every candidate"
+            f"because they have too few {'groups' if grouped else 'examples'}: their examples count as errors for "
+            "every candidate"
         )

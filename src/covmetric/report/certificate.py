@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 from covmetric.report.content import Bullets, Facts, Paragraphs, Section
-from covmetric.solvers import SolveResult, Status
+from covmetric.solvers import Status
 
 _NOT_PROVEN = (
     "that the metric classifies new examples well: that is measured on examples that were not used for learning",
@@ -16,37 +15,6 @@ _NOT_PROVEN = (
     "that the labels are right, or that the training examples are like the examples to come",
     "more digits than stated: the bound on the rounding errors, which is included, is of first order",
 )
-
-
-def certificate_entries(result: SolveResult | None) -> dict[str, Any] | None:
-    """Return the certificate of a solution as `evaluate --json` writes it.
-
-    Parameters
-    ----------
-    result : SolveResult or None
-        The solution; None if nothing was solved.
-
-    Returns
-    -------
-    dict or None
-        Numbers and words by name.
-
-    Examples
-    --------
-    >>> from covmetric import make_paper_problem, solve
-    >>> certificate_entries(solve(make_paper_problem(n=5, K=20, seed=0)))["status"]
-    'SOLVED'
-    """
-    if result is None:
-        return None
-    certificate = result.certificate
-    return {
-        **asdict(certificate),
-        "bound": certificate.bound,
-        "distance_factor": list(certificate.distance_factor),
-        "status": result.status.name,
-        "text": str(certificate),
-    }
 
 
 def certificate_section(entries: Mapping[str, Any] | None) -> Section:

@@ -37,6 +37,21 @@ def render(page: Page) -> str:
     return html
 
 
+def require_jinja() -> None:
+    """Raise ImportError, with the remedy, if Jinja2 is not installed. Call it before long work whose page needs it.
+
+    Raises
+    ------
+    ImportError
+        If Jinja2 is not installed.
+
+    Examples
+    --------
+    >>> require_jinja()
+    """
+    environment()
+
+
 @cache
 def environment() -> Any:
     """Return the environment of the templates.

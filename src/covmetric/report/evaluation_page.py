@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from covmetric._utils.validation import IntArray
+from covmetric.datasets.inputs import Inputs
+from covmetric.descriptors import make_thumbnail
+from covmetric.estimators import ImagePatchClassifier
 from covmetric.plotting import ConfusionDisplay
 from covmetric.plotting.figures import new_figure
 from covmetric.plotting.fitted import find_metric
@@ -15,9 +19,10 @@ from covmetric.report.content import Bullets, Facts, Page, Plot, Plots, Section,
 from covmetric.report.data import data_section
 from covmetric.report.model_page import find_references
 from covmetric.report.model_plots import model_plots
-from covmetric.report.neighbors import LabelledExamples, neighbors_part
+from covmetric.report.neighbors import LabelledExamples, choose_queries, neighbors_part
 from covmetric.report.origin import made_by, origin_sections, plain
 from covmetric.report.svg import inline_svg
+from covmetric.tasks import ModelView
 
 # The largest number of wrong predictions that are listed.
 _MAX_ERRORS = 50
@@ -27,16 +32,16 @@ _NOT_PROVEN = (
 )
 
 
-def evaluation_page(run: Mapping[str, Any], model: Any = None, queries: LabelledExamples | None = None) -> Page:
+def evaluation_page(run: Mapping[str, Any], view: ModelView | None = None, inputs: Inputs | None = None) -> Page:
     """Return the page of an evaluation.
 
     Parameters
     ----------
     run : mapping
         What ``covmetric evaluate --json`` writes; docs/cli.md lists the entries.
-    model : fitted estimator of covmetric or Pipeline with one, or None, default=None
+    view : ModelView or None, default=None
         The model. If given, its plots and the neighbours of examples are shown.
-    queries : LabelledExamples or None, default=None
+    inputs : Inputs or None, default=None
         The examples that were evaluated, in the order of the predictions. None means that the neighbours of the
         training examples are shown.
 
@@ -67,8 +72,8 @@ def evaluation_page(run: Mapping[str, Any], model: Any = None, queries: Labelled
         raise ValueError(f"the entries of the evaluation are incomplete or invalid: {error!r}") from error
     data = run.get("data") or {}
     sections = [Section("Accuracy", parts)]
-    if model is not None:
-        sections += _model_sections(model, queries, run)
+    if view is not None and view.metric is not None:
+        sections += _model_sections(view, inputs, run)
     described = run.get("model") or {}
     sections += [
         data_section(data),
@@ -126,15 +131,41 @@ def _accuracy(run: Mapping[str, Any]) -> list[Any]:
     return [*parts, Bullets(_NOT_PROVEN)]
 
 
-def _model_sections(model: Any, queries: LabelledExamples | None, run: Mapping[str, Any]) -> list[Section]:
-    references = find_references(model)
+def _model_sections(view: ModelView, inputs: Inputs | None, run: Mapping[str, Any]) -> list[Section]:
+    references = find_references(view.model)
     sections = []
     if references is not None and len(references.labels) > 1:
-        wrong = None
-        if queries is not None:
-            wrong = np.flatnonzero([str(one["label"]) != str(one["predicted"]) for one in run["predictions"]])
-        sections.append(Section("Neighbours", [neighbors_part(find_metric(model), references, queries, wrong)]))
-    return [*sections, Section("What was learned", [Plots(model_plots(model, references))])]
+        metric = find_metric(view.model)
+        part = (
+            neighbors_part(metric, references, *_queries(view, inputs, run["predictions"]))
+            if inputs is not None and not isinstance(view.model, ImagePatchClassifier)
+            else neighbors_part(metric, references)
+        )
+        sections.append(Section("Neighbours", [part]))
+    return [*sections, Section("What was learned", [Plots(model_plots(view.model, references))])]
+
+
+def _queries(
+    view: ModelView, inputs: Inputs, predictions: Sequence[Mapping[str, Any]]
+) -> tuple[LabelledExamples, IntArray, int]:
+    """Return examples that were evaluated, the indices of those with a wrong prediction, and how many there are in all.
+
+    Only the examples that the page shows are described again.
+    """
+    labels = [str(one["label"]) for one in predictions]
+    wrong = np.flatnonzero([label != str(one["predicted"]) for label, one in zip(labels, predictions, strict=True)])
+    chosen = choose_queries(labels, wrong)
+    examples = [inputs.examples[i] for i in chosen]
+    pictures = [make_thumbnail(one) for one in examples] if inputs.kind == "images" else None
+    matrices = view.matrices(examples)
+    queries = LabelledExamples(
+        find_metric(view.model).embedding.transform(matrices),
+        [labels[i] for i in chosen],
+        [str(predictions[i]["name"]) for i in chosen],
+        pictures,
+        [f"Predicted class: {predictions[i]['predicted']}." for i in chosen],
+    )
+    return queries, np.flatnonzero(np.isin(chosen, wrong)), len(labels)
 
 
 def _model_facts(described: Mapping[str, Any]) -> Any:

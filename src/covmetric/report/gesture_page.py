@@ -10,13 +10,14 @@ from covmetric.experiments.gesture_results import GestureTable
 from covmetric.experiments.reports import gesture_figure
 from covmetric.plotting import ConfusionDisplay
 from covmetric.plotting.figures import new_figure
-from covmetric.report.certificate import certificate_entries, certificate_section
+from covmetric.report.certificate import certificate_section
 from covmetric.report.content import Bullets, Facts, Page, Paragraphs, Part, Plot, Plots, Section, Table
-from covmetric.report.model_page import find_references, model_parameters
+from covmetric.report.model_page import find_references
 from covmetric.report.model_plots import model_plots
 from covmetric.report.neighbors import LabelledExamples, neighbors_part
-from covmetric.report.origin import made_by, origin_sections, package_versions
+from covmetric.report.origin import made_by, origin_sections
 from covmetric.report.svg import inline_svg
+from covmetric.tasks import ModelView, package_versions
 
 _NOT_PROVEN = (
     "Standard errors are over the seeds of folds and pairs. They say nothing about other people.",
@@ -56,7 +57,7 @@ def gesture_page(table: GestureTable, command: str) -> Page:
     classifier, person = run.classifier, run.row.person
     X, y = table.test[person]
     which = f"person {person}, seed {run.row.seed}, the run whose accuracy is nearest to the mean"
-    references = find_references(classifier)
+    view, references = ModelView(classifier), find_references(classifier)
     parts: list[Part] = [_table(table), _overview(table)]
     sections = [
         Section("Accuracy", [*parts, Bullets([table.verdict(m) for m in table.learned_methods]), Bullets(_NOT_PROVEN)]),
@@ -71,8 +72,8 @@ def gesture_page(table: GestureTable, command: str) -> Page:
             "What was learned", [Paragraphs([f"The metric of {which}."]), Plots(model_plots(classifier, references))]
         ),
         Section("Data", [Facts(_facts(table))]),
-        certificate_section(certificate_entries(classifier.learner_.result_)),
-        *origin_sections(model_parameters(classifier), package_versions(), command),
+        certificate_section(view.certificate()),
+        *origin_sections(view.parameters(), package_versions(), command),
     ]
     return Page("Hand gestures", table.verdict(recommended), sections, made_by())
 

@@ -11,14 +11,13 @@ from sklearn.pipeline import Pipeline
 
 from covmetric.experiments.estimates import Estimate, mean_and_standard_error
 from covmetric.plotting.fitted import find_learner, find_metric, find_names
-from covmetric.report.certificate import certificate_entries, certificate_section
+from covmetric.report.certificate import certificate_section
 from covmetric.report.content import Page, Paragraphs, Part, Plots, Section, Table
 from covmetric.report.data import data_section
 from covmetric.report.model_plots import model_plots
 from covmetric.report.neighbors import LabelledExamples, neighbors_part, same_class_rates
-from covmetric.report.origin import made_by, origin_sections, package_versions
-
-_SHOWN = ("phi", "pairs", "slack", "lam", "bounds", "prior", "solver", "reg", "tol", "random_state")
+from covmetric.report.origin import made_by, origin_sections
+from covmetric.tasks import ModelView, package_versions
 
 
 def model_page(model: Any, name: str, command: str) -> Page:
@@ -52,7 +51,7 @@ def model_page(model: Any, name: str, command: str) -> Page:
     >>> [section.title for section in page.sections]
     ['Accuracy', 'Neighbours', 'What was learned', 'Data', 'Certificate', 'Parameters', 'How to repeat this']
     """
-    learner, _ = find_learner(model)
+    view, learner = ModelView(model), find_learner(model)[0]
     references = find_references(model)
     score = _score(learner)
     sections = [Section("Accuracy", _accuracy(learner, model, references))]
@@ -61,8 +60,8 @@ def model_page(model: Any, name: str, command: str) -> Page:
     sections += [
         Section("What was learned", [Plots(model_plots(model, references))]),
         data_section({}, _facts(model, references)),
-        certificate_section(certificate_entries(getattr(learner, "result_", None))),
-        *origin_sections(model_parameters(model), package_versions(), command),
+        certificate_section(view.certificate()),
+        *origin_sections(view.parameters(), package_versions(), command),
     ]
     return Page(f"Model {name}", _headline(model, references, score), sections, made_by())
 
@@ -90,35 +89,6 @@ def find_references(model: Any) -> LabelledExamples | None:
     last = getattr(last, "classifier_", last)
     references = getattr(last, "references_", None)
     return None if references is None else LabelledExamples.of_references(references)
-
-
-def model_parameters(model: Any) -> dict[str, Any]:
-    """Return the parameters that define a model.
-
-    Parameters
-    ----------
-    model : object
-        The model.
-
-    Returns
-    -------
-    dict
-        Values by name.
-
-    Examples
-    --------
-    >>> from covmetric import CovMetric
-    >>> model_parameters(CovMetric(lam=0.1, random_state=0).fit([[0.0], [1.0], [7.0], [9.0]], [0, 0, 1, 1]))["lam"]
-    0.1
-    """
-    learner, _ = find_learner(model)
-    steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
-    found: dict[str, Any] = {"steps": " > ".join(type(step).__name__ for step in steps)}
-    inner = getattr(learner, "best_estimator_", learner)
-    found |= {key: getattr(inner, key) for key in _SHOWN if hasattr(inner, key)}
-    found["phi"] = find_metric(model).embedding.name
-    found |= getattr(steps[-1], "rule_", {})
-    return {key: value for key, value in found.items() if value is not None}
 
 
 def _score(learner: Any) -> tuple[Estimate, Estimate | None] | None:

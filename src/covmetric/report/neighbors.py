@@ -70,6 +70,7 @@ def neighbors_part(
     references: LabelledExamples,
     queries: LabelledExamples | None = None,
     first: IntArray | None = None,
+    total: int | None = None,
     k: int = N_NEIGHBORS,
 ) -> Neighbors:
     """Return queries with their nearest references before (W = I) and after learning.
@@ -84,6 +85,8 @@ def neighbors_part(
         The queries. None means the references, which are then not their own neighbours.
     first : array of int or None, default=None
         The queries that come first, for example those that were misclassified. None means none.
+    total : int or None, default=None
+        The number of examples that the queries were chosen from. None means the number of queries.
     k : int, default=6
         The number of neighbours.
 
@@ -126,7 +129,7 @@ def neighbors_part(
         )
         for q, i in enumerate(chosen)
     ]
-    return Neighbors(items, found, _explanation(asked, chosen, queries is None, first))
+    return Neighbors(items, found, _explanation(len(chosen), total or len(asked.labels), queries is None, first))
 
 
 def choose_queries(labels: Sequence[str], first: IntArray | None = None, count: int = MAX_QUERIES) -> IntArray:
@@ -216,9 +219,9 @@ def _nearest(
     return [[(int(j), float(np.sqrt(row[j]))) for j in columns] for row, columns in zip(squared, nearest, strict=True)]
 
 
-def _explanation(asked: LabelledExamples, chosen: IntArray, own: bool, first: IntArray | None) -> str:
+def _explanation(count: int, total: int, own: bool, first: IntArray | None) -> str:
     what = "training examples" if own else "examples"
-    text = f"{len(chosen)} of the {len(asked.labels)} {what}" if len(chosen) < len(asked.labels) else f"All {what}"
+    text = f"{count} of the {total} {what}" if count < total else f"All {what}"
     text += ", those with a wrong prediction first" if first is not None and len(first) else ""
     return (
         f"{text}, each with the training examples that are nearest to it: before learning (W = I), and in the learned "

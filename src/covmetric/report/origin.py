@@ -2,38 +2,12 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Mapping
-from importlib import metadata
 from typing import Any
 
 from covmetric._version import __version__
 from covmetric.experiments.provenance import code_version
 from covmetric.report.content import Code, Facts, Section
-
-_PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pyriemann", "matplotlib")
-
-
-def package_versions() -> dict[str, str]:
-    """Return the versions of Python, covmetric and the packages that a result depends on.
-
-    Returns
-    -------
-    dict
-        Versions by name. Packages that are not installed are left out.
-
-    Examples
-    --------
-    >>> "numpy" in package_versions()
-    True
-    """
-    versions = {"python": platform.python_version(), "covmetric": __version__}
-    for name in _PACKAGES:
-        try:
-            versions[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return versions
 
 
 def origin_sections(
