@@ -36,6 +36,7 @@ COMMANDS: dict[str, tuple[str, Callable[[], Command]]] = {
     "search": ("print the training examples that are most similar to a query", _load("search")),
     "explain": ("print why a query belongs to its class", _load("explain")),
     "info": ("print what a model holds, or its model card", _load("info")),
+    "report": ("write one HTML page about a model, an evaluation or a comparison", _load("report")),
     "compare": ("cross-validate fixed metrics, learned metrics and pyRiemann on your own data", _load("compare")),
     "demo": (
         "learn a metric on real recordings of hand gestures and compare it with fixed metrics and pyRiemann",

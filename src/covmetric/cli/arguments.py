@@ -104,6 +104,39 @@ def check_picture(option: str, path: Path) -> None:
         raise ValueError(f"{option}: {path} must be a file that ends in one of {endings}")
 
 
+def add_report_argument(parser: argparse.ArgumentParser) -> None:
+    """Add the option for a page about the result.
+
+    Parameters
+    ----------
+    parser : argparse.ArgumentParser
+        The parser of the subcommand.
+    """
+    parser.add_argument("--report", type=Path, metavar="FILE", help="write an HTML page about the result to this file")
+
+
+def check_report(path: Path | None) -> None:
+    """Raise an error if a page was asked for and cannot be written, before the work whose result it will show.
+
+    Parameters
+    ----------
+    path : Path or None
+        The file; None if no page was asked for.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be written.
+    ImportError
+        If Jinja2 is not installed.
+    """
+    if path is not None:
+        from covmetric.report import require_jinja
+
+        check_output("--report", path)
+        require_jinja()
+
+
 def check_output(option: str, path: Path) -> None:
     """Raise ValueError if a file cannot be written, before the work whose result it will hold.
 

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from covmetric.cli.arguments import check_folder_of
+from covmetric.cli.arguments import add_report_argument, check_folder_of, check_report
 from covmetric.cli.command import INCOMPLETE, Command
 from covmetric.cli.data import add_data_arguments, print_skipped, read_data, shows_progress
 from covmetric.cli.tables import print_comparison, print_json
@@ -45,6 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print only the result, as JSON")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write the table to this file")
     parser.add_argument("--out", type=Path, metavar="FILE", help="draw the accuracies in this file")
+    add_report_argument(parser)
 
 
 def run(options: argparse.Namespace) -> int | None:
@@ -64,6 +65,7 @@ def run(options: argparse.Namespace) -> int | None:
         path = getattr(options, name)
         if path is not None:
             check_folder_of(f"--{name}", path)
+    check_report(options.report)
     progress = shows_progress(options)
     data = read_data(
         options.data, options.kind, options.features, options.jobs, options.labels, options.skip_broken, progress
@@ -91,17 +93,15 @@ def run(options: argparse.Namespace) -> int | None:
         n_jobs=options.jobs,
         progress=progress,
     )
+    result = {
+        **origin(options.arguments),
+        "data": data_record(options.data, data.content, data.y, table.size, data.groups, data.skipped),
+        "methods": [row.method for row in table.rows],
+        "parameters": {name: getattr(table, name) for name in ("folds", "repeats", "seed", "reg")},
+        **table.as_dict(),
+    }
     if options.json:
-        record = data_record(options.data, data.content, data.y, table.size, data.groups, data.skipped)
-        print_json(
-            {
-                **origin(options.arguments),
-                "data": record,
-                "methods": [row.method for row in table.rows],
-                "parameters": {name: getattr(table, name) for name in ("folds", "repeats", "seed", "reg")},
-                **table.as_dict(),
-            }
-        )
+        print_json(result)
     else:
         print_comparison(table, data.content)
     if options.csv is not None:
@@ -111,6 +111,10 @@ def run(options: argparse.Namespace) -> int | None:
             print("no picture was drawn, because every method failed", file=sys.stderr)
         else:
             save_figure(comparison_figure(table, options.data.stem), options.out)
+    if options.report is not None:
+        from covmetric.report import comparison_page, write_page
+
+        write_page(comparison_page(result), options.report)
     if table.interrupted:
         raise KeyboardInterrupt
     return INCOMPLETE if data.skipped or any(row.failure for row in table.rows) else None
@@ -121,7 +125,7 @@ COMPARE = Command(
     run,
     (
         "covmetric compare trials.npz --quick              # X, y and groups; about a minute",
-        "covmetric compare textures/ --csv table.csv --out table.png",
+        "covmetric compare textures/ --csv table.csv --out table.png --report report.html",
         "covmetric compare trials.npz --methods mdm,tangent-logreg,covmetric-auto --json > run.json",
     ),
 )

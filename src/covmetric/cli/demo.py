@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from covmetric.cli.arguments import check_picture, integer_at_least
+from covmetric.cli.arguments import add_report_argument, check_picture, check_report, integer_at_least
 from covmetric.cli.command import Command
 from covmetric.cli.data import shows_progress
 from covmetric.cli.tables import print_gestures, print_json, print_wrapped
@@ -53,6 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--jobs", type=integer_at_least(1), default=-1, metavar="N", help="number of processes (default: all cores)"
     )
     parser.add_argument("--json", action="store_true", help="print only the result, as JSON")
+    add_report_argument(parser)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -64,6 +66,7 @@ def run(options: argparse.Namespace) -> None:
         The parsed arguments.
     """
     check_picture("--out", options.out)
+    check_report(options.report)
 
     from covmetric.experiments.gestures import gestures
     from covmetric.experiments.reports import gesture_figure
@@ -79,6 +82,10 @@ def run(options: argparse.Namespace) -> None:
     if not options.json:
         print_gestures(table)
     picture = save_figure(gesture_figure(table), options.out)
+    if options.report is not None:
+        from covmetric.report import gesture_page, write_page
+
+        write_page(gesture_page(table, shlex.join(["covmetric", *options.arguments])), options.report)
     seconds = time.perf_counter() - started
     if options.json:
         print_json({**as_dict(table), "picture": str(picture), "seconds": seconds})

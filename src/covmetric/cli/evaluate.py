@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from covmetric.cli.arguments import add_report_argument, check_report
 from covmetric.cli.command import INCOMPLETE, Command
 from covmetric.cli.data import add_data_arguments, print_skipped, read_labelled, read_model_view, short, usable_images
 from covmetric.cli.tables import print_json, print_wrapped
@@ -25,6 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", type=Path, metavar="MODEL", help="a file that `covmetric fit` wrote")
     add_data_arguments(parser, features=False)
     parser.add_argument("--json", action="store_true", help="print only the result, as JSON")
+    add_report_argument(parser)
 
 
 def run(options: argparse.Namespace) -> int | None:
@@ -40,6 +42,7 @@ def run(options: argparse.Namespace) -> int | None:
     int or None
         The exit code.
     """
+    check_report(options.report)
     view = read_model_view(options.model)
     kind = None if options.data.is_dir() else view.kind
     inputs = read_labelled(options.data, kind, options.labels)
@@ -51,20 +54,23 @@ def run(options: argparse.Namespace) -> int | None:
 
     evaluation = evaluate(view, inputs.names, inputs.examples, inputs.y)
     print_skipped(skipped)
+    labels, groups = evaluation.labels, inputs.groups
+    result = {
+        **origin(options.arguments),
+        "data": data_record(options.data, inputs.kind, labels, len(view.features), groups, skipped),
+        "model": {"path": str(options.model), **view.as_dict()},
+        "parameters": view.parameters(),
+        "certificate": view.certificate(),
+        **evaluation.as_dict(),
+    }
     if options.json:
-        labels, groups = evaluation.labels, inputs.groups
-        print_json(
-            {
-                **origin(options.arguments),
-                "data": data_record(options.data, inputs.kind, labels, len(view.features), groups, skipped),
-                "model": {"path": str(options.model), **view.as_dict()},
-                "parameters": view.parameters(),
-                "certificate": view.certificate(),
-                **evaluation.as_dict(),
-            }
-        )
+        print_json(result)
     else:
         print_evaluation(evaluation)
+    if options.report is not None:
+        from covmetric.report import evaluation_page, write_page
+
+        write_page(evaluation_page(result, view, inputs), options.report)
     return INCOMPLETE if skipped else None
 
 
@@ -102,7 +108,7 @@ EVALUATE = Command(
     add_arguments,
     run,
     (
-        "covmetric evaluate textures.model new-textures/",
+        "covmetric evaluate textures.model new-textures/ --report report.html",
         "covmetric evaluate trials.model session2.npz --json > session2.json",
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,7 +68,8 @@ def run(options: argparse.Namespace) -> int | None:
     if options.html is not None:
         from covmetric.report import write_search_page
 
-        write_search_page(options.html, options.model.stem, view, inputs, found)
+        command = shlex.join(["covmetric", *options.arguments])
+        write_search_page(options.html, options.model.stem, view, inputs, found, command)
         if not options.json:
             print(f"The page is in {options.html}.")
     return None

@@ -1,78 +1,29 @@
-"""A page with the neighbours of queries, in one file that needs no network."""
+"""The page of a search: queries with the training examples that are nearest to them."""
 
 from __future__ import annotations
 
-import base64
-import html
-import io
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from covmetric.datasets.inputs import Inputs
 from covmetric.descriptors import make_thumbnail
+from covmetric.report.content import Code, Item, Neighbors, Page, Query, Section
+from covmetric.report.origin import made_by
+from covmetric.report.pictures import data_uri
+from covmetric.report.writing import write_page
 from covmetric.tasks import ModelView, Neighbor, predict
 
-_STYLE = """
-:root { color-scheme: light dark; --line: #8886; --mark: #0a6; }
-body { font: 16px/1.45 system-ui, sans-serif; margin: 0 auto; max-width: 60rem; padding: 1rem; }
-h1 { font-size: 1.3rem; }
-ul { list-style: none; padding: 0; display: flex; flex-wrap: wrap; gap: .6rem; }
-button { font: inherit; text-align: left; color: inherit; background: none; border: 1px solid var(--line);
-  border-radius: .4rem; padding: .5rem; width: 9.5rem; cursor: pointer; }
-button[disabled] { cursor: default; }
-button[aria-pressed=true] { outline: 3px solid var(--mark); }
-button img { display: block; width: 8rem; height: 8rem; object-fit: contain; margin-bottom: .3rem; }
-.name { overflow-wrap: anywhere; font-size: .85rem; }
-.same { color: var(--mark); font-weight: 600; }
-@media (max-width: 30rem) { button { width: 8rem; } button img { width: 6.8rem; height: 6.8rem; } }
-"""
-_SCRIPT = """
-const data = JSON.parse(document.getElementById("data").textContent);
-const list = document.getElementById("neighbours"), title = document.getElementById("title");
-const choices = [...document.querySelectorAll("#queries button")];
-function card(item, distance, label) {
-  const li = document.createElement("li"), button = document.createElement("button");
-  if (item.src) {
-    const image = document.createElement("img");
-    image.src = item.src; image.alt = "picture of " + item.name; button.append(image);
-  }
-  const kind = document.createElement("div"), name = document.createElement("div");
-  kind.textContent = item.label + (distance === null ? "" : ", distance " + distance.toPrecision(3));
-  if (label && item.label === label) kind.className = "same";
-  name.textContent = item.name; name.className = "name";
-  button.append(kind, name);
-  button.disabled = !item.neighbours;
-  button.addEventListener("click", () => show(data.items.indexOf(item)));
-  li.append(button);
-  return li;
-}
-function show(index) {
-  const item = data.items[index];
-  title.textContent = "Nearest to " + item.name + " (" + item.label + ")";
-  list.replaceChildren(...item.neighbours.map(([i, distance]) => card(data.items[i], distance, item.label)));
-  choices.forEach(choice => choice.setAttribute("aria-pressed", Number(choice.dataset.index) === index));
-  document.body.dataset.shown = index;
-}
-choices.forEach(choice => choice.addEventListener("click", () => show(Number(choice.dataset.index))));
-document.addEventListener("keydown", event => {
-  const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
-  if (!step) return;
-  const shown = Number(document.body.dataset.shown), reachable = data.items.map((item, i) => item.neighbours ? i : -1)
-    .filter(i => i >= 0);
-  show(reachable[(reachable.indexOf(shown) + step + reachable.length) % reachable.length]);
-  event.preventDefault();
-});
-show(0);
-"""
+# The largest height and width of the picture of a query, in pixels.
+_PICTURE = 128
+_TEXT = (
+    "The training examples that are nearest in the learned metric, with their distances. The neighbours themselves are "
+    "queries, too: they follow in the list."
+)
 
 
 def write_search_page(
-    path: Path, title: str, view: ModelView, inputs: Inputs, found: Sequence[Sequence[Neighbor]]
+    path: Path, title: str, view: ModelView, inputs: Inputs, found: Sequence[Sequence[Neighbor]], command: str = ""
 ) -> None:
     """Write a page on which a reader chooses a query, or one of its neighbours, and sees the nearest examples.
 
@@ -88,10 +39,18 @@ def write_search_page(
         The queries.
     found : sequence of sequences of Neighbor
         The neighbours of each query, as `ModelView.neighbors` returns them.
+    command : str, default=""
+        The command that makes the page.
+
+    Raises
+    ------
+    ImportError
+        If Jinja2 is not installed.
 
     Examples
     --------
     >>> import tempfile
+    >>> import numpy as np
     >>> from covmetric import CovMetricClassifier
     >>> from covmetric.datasets import make_spd_classes
     >>> data = make_spd_classes(n_classes=2, n_per_class=10, n=3)
@@ -103,92 +62,78 @@ def write_search_page(
     ...     "first" in page.read_text()
     True
     """
-    items = page_items(view, inputs, found)
-    queries = "".join(_query_button(i, item) for i, item in enumerate(items[: len(inputs)]))
-    # "</" inside a script would end it.
-    data = json.dumps({"items": items}).replace("<", "\\u003c")
-    name = html.escape(title)
-    path.write_text(
-        "<!DOCTYPE html>\n"
-        f'<html lang="en"><head><meta charset="utf-8"><title>Neighbours in {name}</title>'
-        '<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,">'
-        f"<style>{_STYLE}</style></head><body><h1>The most similar examples, by the metric of {name}</h1>"
-        "<p>Choose a query. A click on a neighbour shows its own neighbours; the left and right arrow keys go to the "
-        f'previous and the next.</p><ul id="queries">{queries}</ul><h2 id="title" aria-live="polite"></h2>'
-        f'<ul id="neighbours"></ul><script type="application/json" id="data">{data}</script>'
-        f"<script>{_SCRIPT}</script></body></html>\n",
-        encoding="utf-8",
-    )
+    write_page(search_page(title, view, inputs, found, command), path)
 
 
-def page_items(view: ModelView, inputs: Inputs, found: Sequence[Sequence[Neighbor]]) -> list[dict[str, Any]]:
-    """Return what the page shows: the queries, their neighbours, and the neighbours of these.
+def search_page(
+    title: str, view: ModelView, inputs: Inputs, found: Sequence[Sequence[Neighbor]], command: str = ""
+) -> Page:
+    """Return the page of a search: the queries, their neighbours, and the neighbours of these.
 
     Parameters
     ----------
+    title : str
+        The name of the model.
     view : ModelView
         The model.
     inputs : Inputs
         The queries.
     found : sequence of sequences of Neighbor
-        The neighbours of each query.
+        The neighbours of each query, nearest first.
+    command : str, default=""
+        The command that makes the page.
 
     Returns
     -------
-    list of dicts
-        The queries come first. The entries are `name`, `label`, `src` (a picture as a data URL, or None) and
-        `neighbours`, pairs of an index and a distance, or None for examples whose neighbours are not on the page.
+    Page
+        The page.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from covmetric import CovMetricClassifier
+    >>> data = np.array([[0.0], [1.0], [7.0], [9.0]])
+    >>> classifier = CovMetricClassifier(random_state=0, n_neighbors=1).fit(data, [0, 0, 1, 1], names=list("abcd"))
+    >>> view, inputs = ModelView(classifier), Inputs("vectors", data[:1] + 0.1, np.array(["new"]))
+    >>> search_page("line", view, inputs, view.neighbors(inputs.examples, 2)).headline.partition(", at")[0]
+    'new is nearest to a (0)'
     """
     predictions = predict(view, inputs.names, inputs.examples)
-    items: list[dict[str, Any]] = [
-        {"name": one.name, "label": f"predicted {one.predicted}", "src": _query_picture(inputs, i), "neighbours": []}
-        for i, one in enumerate(predictions)
+    items = [Item(one.name, "", _picture(inputs, i)) for i, one in enumerate(predictions)]
+    places: dict[int, int] = {}
+
+    def place(neighbor: Neighbor) -> int:
+        if neighbor.index not in places:
+            places[neighbor.index] = len(items)
+            items.append(Item(neighbor.name, neighbor.label, data_uri(neighbor.thumbnail)))
+        return places[neighbor.index]
+
+    queries = [
+        Query(i, [(place(one), one.distance) for one in near], note=_prediction(predictions[i]))
+        for i, near in enumerate(found)
     ]
-    place: dict[int, int] = {}
-
-    def index_of(neighbor: Neighbor) -> int:
-        if neighbor.index not in place:
-            place[neighbor.index] = len(items)
-            source = None if neighbor.thumbnail is None else data_url(neighbor.thumbnail)
-            items.append({"name": neighbor.name, "label": neighbor.label, "src": source, "neighbours": None})
-        return place[neighbor.index]
-
-    for item, near in zip(items[: len(inputs)], found, strict=True):
-        item["neighbours"] = [[index_of(one), one.distance] for one in near]
-    first = list(place)
-    for reference, near in zip(first, view.neighbors_of_references(first, max(map(len, found))), strict=True):
-        items[place[reference]]["neighbours"] = [[index_of(one), one.distance] for one in near]
-    return items
+    nearest = list(places)
+    around = view.neighbors_of_references(nearest, max(map(len, found))) if nearest else []
+    queries += [
+        Query(places[index], [(place(one), one.distance) for one in near], note="A training example.")
+        for index, near in zip(nearest, around, strict=True)
+    ]
+    sections = [Section("Neighbours", [Neighbors(items, queries, _TEXT)])]
+    if command:
+        sections.append(Section("How to repeat this", [Code(command)]))
+    return Page(f"Search in {title}", _headline(predictions, found), sections, made_by())
 
 
-def data_url(picture: npt.NDArray[np.uint8]) -> str:
-    """Return a picture as the text of an address that holds its data.
-
-    Parameters
-    ----------
-    picture : array of uint8 of shape (rows, columns, 3)
-        The picture.
-
-    Returns
-    -------
-    str
-        The address, of a PNG image.
-    """
-    from PIL import Image
-
-    buffer = io.BytesIO()
-    Image.fromarray(picture).save(buffer, "png", optimize=True)
-    return f"data:image/png;base64,{base64.b64encode(buffer.getvalue()).decode()}"
+def _picture(inputs: Inputs, i: int) -> str:
+    return data_uri(make_thumbnail(inputs.examples[i], _PICTURE)) if inputs.kind == "images" else ""
 
 
-def _query_picture(inputs: Inputs, i: int) -> str | None:
-    return data_url(make_thumbnail(inputs.examples[i], 128)) if inputs.kind == "images" else None
+def _prediction(one: Any) -> str:
+    return f"Predicted class: {one.predicted}, with an estimated probability of {100 * one.probability:.0f} percent."
 
 
-def _query_button(i: int, item: dict[str, Any]) -> str:
-    name, label = html.escape(item["name"]), html.escape(item["label"])
-    picture = "" if item["src"] is None else f'<img src="{item["src"]}" alt="picture of {name}">'
-    return (
-        f'<li><button type="button" data-index="{i}" aria-pressed="false">{picture}<div>{label}</div>'
-        f'<div class="name">{name}</div></button></li>'
-    )
+def _headline(predictions: Sequence[Any], found: Sequence[Sequence[Neighbor]]) -> str:
+    if len(predictions) > 1:
+        return f"The training examples that are nearest to {len(predictions)} queries."
+    first = found[0][0]
+    return f"{predictions[0].name} is nearest to {first.name} ({first.label}), at a distance of {first.distance:.3g}."
