@@ -202,7 +202,7 @@ def wilson_interval(successes: int, trials: int, z: float = 1.96) -> tuple[float
 
     Returns
     -------
-    low, high : float
+    tuple of two floats
         The ends of the interval, from 0 to 1.
 
     References
