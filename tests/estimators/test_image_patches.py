@@ -115,7 +115,10 @@ def test_skipped_images_are_left_out_of_the_references(data):
         model.references_.names.tolist() == list("abcef")
         and model.references_.labels.tolist() == y[[0, 1, 2, 4, 5]].tolist()
     )
-    with pytest.warns(UserWarning, match="left out"), pytest.raises(ValueError, match=r"X\[1\] has no regions"):
+    with (
+        pytest.warns(UserWarning, match="left out"),
+        pytest.raises(ValueError, match=r"X\[1\] has no regions, or only"),
+    ):
         model.predict([images[0], images[1][:5]])
 
 
@@ -192,3 +195,14 @@ def test_damaged_states_are_refused(saved, change, message):
     state = {**model.get_state(), **change}
     with pytest.raises(ValueError, match=message):
         ImagePatchClassifier.from_state(state)
+
+
+def test_regions_of_a_single_value_are_left_out(data):
+    """As for a white background. An image of a single value has no regions left."""
+    images, y = data
+    marked = images.copy()
+    marked[:, :25, :25] = 255.0  # the derivatives of the last pixels need one more
+    model = classifier().fit(marked[::2], y[::2])
+    assert len(model.classifier_.references_) == 3 * 12 and model.predict(marked[1::2]).shape == (12,)
+    with pytest.raises(ValueError, match=r"X\[1\] has no regions, or only regions of a single value"):
+        model.predict([marked[0], np.full((48, 48), 7.0)])

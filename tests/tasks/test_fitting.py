@@ -11,7 +11,16 @@ from covmetric import load_model, save_model
 from covmetric.datasets import make_spd_classes, make_textures
 from covmetric.datasets.inputs import Inputs
 from covmetric.estimators import CovMetric
-from covmetric.tasks import FitSettings, choose_features, describe_inputs, fit_model, make_classifier, origin
+from covmetric.tasks import (
+    FitSettings,
+    ModelView,
+    choose_features,
+    describe_inputs,
+    fit_model,
+    make_classifier,
+    origin,
+    predict,
+)
 
 Image = pytest.importorskip("PIL.Image")
 MEAN = FitSettings(rule="mean", lam=np.inf)
@@ -105,3 +114,16 @@ def test_origin_can_be_pasted_into_a_shell():
     assert (
         origin(["fit", "my data/", "-o", "it's.model"])["command"] == "covmetric fit 'my data/' -o 'it'\"'\"'s.model'"
     )
+
+
+@pytest.mark.parametrize("patches", [None, 16])
+def test_constant_images_are_named_or_left_out(images, patches, tmp_path):
+    Image.new("L", (32, 32), 200).save(images.examples[5])
+    if patches is None:
+        with pytest.raises(ValueError, match=r"5\.png has the same value everywhere.*--skip-broken"):
+            fit_model(images, MEAN)
+    result = fit_model(images, FitSettings(rule="mean", lam=np.inf, patches=patches, skip_broken=True))
+    ((name, reason),) = result.skipped
+    assert name == "5.png" and "the same value everywhere" in reason and result.n_examples == 7
+    with pytest.raises(ValueError, match=r"5\.png: X\[1\]"):
+        predict(ModelView(result.model), images.names[[0, 5]], [images.examples[0], images.examples[5]])
