@@ -1,4 +1,4 @@
-"""The examples and claims of the README hold, and so do the examples of docs/metric.md."""
+"""The examples and claims of the README hold, and so do the examples of docs/metric.md and docs/models.md."""
 
 from __future__ import annotations
 
@@ -48,6 +48,15 @@ def test_example_of_the_metric_page_prints_the_documented_output():
     # The gap depends on the last bits; the metric and the objective do not.
     expected, got = (NUMBER.findall(text)[:12] for text in (documented, printed))
     assert [round(float(x), 2) for x in got] == [round(float(x), 2) for x in expected]
+    assert len(code.splitlines()) <= 16
+
+
+def test_example_of_the_models_page_prints_the_documented_output(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ((code, documented),) = EXAMPLE.findall((ROOT / "docs" / "models.md").read_text())
+    printed = run(code)
+    shape = [NUMBER.sub("#", text).splitlines() for text in (documented, printed)]
+    assert shape[0] == shape[1]
     assert len(code.splitlines()) <= 16
 
 

@@ -60,8 +60,8 @@ def set_at(path, value):
         node = manifest
         *steps, last = path.split("/")
         for step in steps:
-            node = node[step]
-        node[last] = value
+            node = node[int(step) if isinstance(node, list) else step]
+        node[int(last) if isinstance(node, list) else last] = value
 
     return change
 

@@ -14,7 +14,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from covmetric import CovMetric, CovMetricClassifier, CovMetricCV, get_embedding
-from covmetric.descriptors import Boxes, FilterBank, ImageCovariances, ImageSetCovariances, SeriesCovariances
+from covmetric.descriptors import (
+    Boxes,
+    FilterBank,
+    ImageCovariances,
+    ImageSetCovariances,
+    SeriesCovariances,
+    make_thumbnail,
+)
 
 
 @cache
@@ -101,3 +108,13 @@ def fitted(name):
     make, data = PIPELINES[name]
     X, y = data()
     return make().fit(X, y), X
+
+
+@cache
+def named_pipeline():
+    """Return a fitted pipeline on images, with names and thumbnails of the references."""
+    X, y = images()
+    pipeline = make_pipeline(ImageCovariances(["I", "Ix", "Iy"]), CovMetricClassifier(random_state=0))
+    names = [f"textures/{i}.png" for i in range(len(X))]
+    thumbnails = [make_thumbnail(image, 8) for image in X]
+    return pipeline.fit(X, y, covmetricclassifier__names=names, covmetricclassifier__thumbnails=thumbnails)

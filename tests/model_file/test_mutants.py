@@ -1,103 +1,64 @@
-"""Randomly mutated files either load or are refused with ValueError."""
+"""Randomly mutated files either load or are refused with ValueError and a reason."""
 
 from __future__ import annotations
 
-import copy
 import io
-import json
+import re
 import zipfile
 import zlib
 
 import numpy as np
 import pytest
 
-from covmetric import load_model
+from covmetric import load_model, save_model
 from covmetric.models import MODELS
-from tests.model_file.forging import pack, unpack, with_array
+from tests.model_file.mutation import MUTATIONS, mutated_array
+from tests.model_file.pipelines import fitted, named_pipeline
 
-
-def mutated_bytes(content, rng):
-    data = bytearray(content)
-    for _ in range(rng.integers(1, 6)):
-        at, kind = int(rng.integers(len(data))), rng.integers(5)
-        span = int(rng.integers(1, 40))
-        if kind == 0:
-            data[at] ^= 1 << int(rng.integers(8))
-        elif kind == 1:
-            data[at : at + span] = rng.bytes(span)
-        elif kind == 2:
-            del data[at : at + span]
-        elif kind == 3:
-            other = int(rng.integers(len(data)))
-            data[at:at] = data[other : other + span]
-        else:
-            del data[at:]
-            data += b"\0"
-    return bytes(data)
-
-
-JUNK = [
-    *(None, True, -1, 0, 3, 2**70, 1e308, -0.5, "", "is", "log", [], [1, 2], {}),
-    *({"$array": "_codes"}, {"$float": "nan"}, {"$tuple": [2, 2]}, {"$objects": ["a"]}, {"$status": "SOLVED"}),
-    {"$class": "Newton", "state": {"memory": 1}},
-]
-
-
-def mutated_tree(content, rng):
-    """Return a valid file with some entries of its manifest replaced by other plausible entries."""
-    members = unpack(content)
-    manifest = json.loads(members["manifest.json"])
-    for _ in range(rng.integers(1, 3)):
-        node, parent, key = manifest, None, None
-        while isinstance(node, dict | list) and len(node) and (parent is None or rng.random() < 0.9):
-            keys = list(node) if isinstance(node, dict) else range(len(node))
-            parent, key = node, keys[rng.integers(len(keys))]
-            node = node[key]
-        if parent is not None:
-            kind = rng.integers(3)
-            if kind == 0 and isinstance(parent, dict):
-                del parent[key]
-            else:
-                parent[key] = copy.deepcopy(JUNK[rng.integers(len(JUNK))])
-    members["manifest.json"] = json.dumps(manifest).encode()
-    return pack(members)
-
-
-def mutated_array(content, rng):
-    members = unpack(content)
-    names = [name for name in members if name.endswith(".npy")]
-    name = names[rng.integers(len(names))]
-    array = np.lib.format.read_array(io.BytesIO(members[name]))
-    kind = rng.integers(5)
-    if kind == 0:
-        array = array[: len(array) // 2]
-    elif kind == 1:
-        array = array.reshape(-1)
-    elif kind == 2 and array.dtype.kind == "f" and array.size:
-        array = array.copy()
-        array.flat[rng.integers(array.size)] = [np.nan, np.inf, -1e300, 1e300, 0.0, -1.0][rng.integers(6)]
-    elif kind == 3 and array.dtype.kind in "fi":
-        array = array.astype([np.float64, np.int64, np.float32, np.uint8][rng.integers(4)])
-    else:
-        array = np.zeros(tuple(rng.integers(0, 4, rng.integers(0, 4))))
-    return with_array(content, name[:-4], np.ascontiguousarray(array))
+# A reason that is only the name of an error and a key says nothing about the file.
+BARE_ERROR = re.compile(r"is not a model file: (it is damaged|\w+Error\b)")
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("mutate", [mutated_bytes, mutated_tree, mutated_array])
+@pytest.mark.parametrize("mutate", MUTATIONS.values(), ids=MUTATIONS)
 def test_mutants_load_or_are_refused(mutate, seed, valid_file, tmp_path):
     """Each of ten thousand mutants loads or is refused with ValueError, never with another error."""
+    assert count_refused(valid_file, mutate, seed, 834, tmp_path / "model.npz") > 200
+
+
+def count_refused(content, mutate, seed, count, path):
+    """Return how many mutants of a file are refused; each loads, or is refused with ValueError and a reason."""
     rng = np.random.default_rng(seed)
-    path = tmp_path / "model.npz"
-    refused = 0
-    for _ in range(834):
-        path.write_bytes(mutate(valid_file, rng))
+    reasons = []
+    for _ in range(count):
+        path.write_bytes(mutate(content, rng))
         try:
             assert isinstance(load_model(path), MODELS)
-        except ValueError:
-            refused += 1
-    assert refused > 200
+        except ValueError as error:
+            reasons.append(str(error))
+    assert all(str(path) in reason and not BARE_ERROR.search(reason) for reason in reasons)
+    return len(reasons)
+
+
+@pytest.fixture(scope="module")
+def pipeline_file(tmp_path_factory):
+    """The bytes of a saved pipeline, by name."""
+
+    def save(name):
+        path = tmp_path_factory.mktemp("valid") / "model.npz"
+        save_model(named_pipeline() if name == "names" else fitted(name)[0], path)
+        return path.read_bytes()
+
+    return save
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("mutate", MUTATIONS.values(), ids=MUTATIONS)
+@pytest.mark.parametrize("name", ["names", "filter bank", "boxes", "logistic", "lda", "knn, tree", "scaler and pca"])
+def test_mutants_of_pipelines_load_or_are_refused(name, mutate, pipeline_file, tmp_path):
+    """``python -m benchmarks.mutants_of_files`` tries ten thousand mutants of each kind of file."""
+    assert count_refused(pipeline_file(name), mutate, 0, 60, tmp_path / "model.npz") > 10
 
 
 def test_mutated_arrays_have_valid_checksums(valid_file):

@@ -69,6 +69,9 @@ class _FittedClass:
 
     def from_state(self, cls: type, state: dict[str, Any]) -> Any:
         by_columns = state.pop("by_columns")
+        arrays = [name for name, value in state.items() if isinstance(value, np.ndarray)]
+        if not (isinstance(by_columns, list) and all(name in arrays for name in by_columns)):
+            raise ValueError(f"{cls.__name__} does not have the arrays {by_columns!r:.60}")
         estimator = _with_parameters(cls, state, self.choices)
         known = {**self.attributes, **_COMMON}
         needed = set(self.attributes) - self.optional | self.required_by(vars(estimator)) | {"n_features_in_"}
@@ -77,9 +80,7 @@ class _FittedClass:
         for name in sorted(state, key=lambda name: name not in ("n_features_in_", "classes_")):
             _check_attribute(f"{cls.__name__}.{name}", known[name], state[name], sizes)
         output = state.pop("_sklearn_output_config", None)
-        for name in by_columns if isinstance(by_columns, list) else ():
-            if not (isinstance(name, str) and isinstance(state.get(name), np.ndarray)):
-                raise ValueError(f"{cls.__name__} has no array {name!r:.60}")
+        for name in by_columns:
             state[name] = np.asfortranarray(state[name])
         vars(estimator).update(state)
         if output is not None:
@@ -238,6 +239,8 @@ def _covariances_kind(name: str, cls: Any) -> Kind:
         estimator, arguments = state["estimator"], state["kwds"]
         if not isinstance(estimator, str) or estimator not in cov_est_functions:
             raise ValueError(f"estimator of {cls.__name__} is {estimator!r:.60}, which pyRiemann does not have")
+        if not isinstance(arguments, dict):
+            raise ValueError(f"kwds of {cls.__name__} must be a dict, got {arguments!r:.60}")
         for key, value in arguments.items():
             if key not in _COVARIANCE_ARGUMENTS or not (value is None or isinstance(value, bool | int | float | str)):
                 raise ValueError(f"{key[:60]} of {cls.__name__} is {value!r:.60}, which files may not hold")
