@@ -115,11 +115,13 @@ def add_report_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--report", type=Path, metavar="FILE", help="write an HTML page about the result to this file")
 
 
-def check_report(path: Path | None) -> None:
+def check_page(option: str, path: Path | None) -> None:
     """Raise an error if a page was asked for and cannot be written, before the work whose result it will show.
 
     Parameters
     ----------
+    option : str
+        The name of the option, for the message.
     path : Path or None
         The file; None if no page was asked for.
 
@@ -133,7 +135,7 @@ def check_report(path: Path | None) -> None:
     if path is not None:
         from covmetric.report import require_jinja
 
-        check_output("--report", path)
+        check_output(option, path)
         require_jinja()
 
 

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from covmetric.cli.arguments import add_report_argument, check_folder_of, check_report
+from covmetric.cli.arguments import add_report_argument, check_folder_of, check_page
 from covmetric.cli.command import INCOMPLETE, Command
 from covmetric.cli.data import add_data_arguments, print_skipped, read_data, shows_progress
 from covmetric.cli.tables import print_comparison, print_json
@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> int | None:
         path = getattr(options, name)
         if path is not None:
             check_folder_of(f"--{name}", path)
-    check_report(options.report)
+    check_page("--report", options.report)
     progress = shows_progress(options)
     data = read_data(
         options.data, options.kind, options.features, options.jobs, options.labels, options.skip_broken, progress

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from covmetric.cli.arguments import add_report_argument, check_picture, check_report, integer_at_least
+from covmetric.cli.arguments import add_report_argument, check_page, check_picture, integer_at_least
 from covmetric.cli.command import Command
 from covmetric.cli.data import shows_progress
 from covmetric.cli.tables import print_gestures, print_json, print_wrapped
@@ -66,7 +66,7 @@ def run(options: argparse.Namespace) -> None:
         The parsed arguments.
     """
     check_picture("--out", options.out)
-    check_report(options.report)
+    check_page("--report", options.report)
 
     from covmetric.experiments.gestures import gestures
     from covmetric.experiments.reports import gesture_figure
@@ -141,5 +141,9 @@ def as_dict(table: GestureTable) -> dict[str, Any]:
 DEMO = Command(
     add_arguments,
     run,
-    ("covmetric demo", "covmetric demo --seeds 1 --window 1000   # faster", "covmetric demo --json > demo.json"),
+    (
+        "covmetric demo",
+        "covmetric demo --seeds 1 --window 1000   # faster",
+        "covmetric demo --report demo.html --json > demo.json",
+    ),
 )

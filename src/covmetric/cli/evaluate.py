@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from covmetric.cli.arguments import add_report_argument, check_report
+from covmetric.cli.arguments import add_report_argument, check_page
 from covmetric.cli.command import INCOMPLETE, Command
 from covmetric.cli.data import add_data_arguments, print_skipped, read_labelled, read_model_view, short, usable_images
 from covmetric.cli.tables import print_json, print_wrapped
@@ -42,7 +42,7 @@ def run(options: argparse.Namespace) -> int | None:
     int or None
         The exit code.
     """
-    check_report(options.report)
+    check_page("--report", options.report)
     view = read_model_view(options.model)
     kind = None if options.data.is_dir() else view.kind
     inputs = read_labelled(options.data, kind, options.labels)

@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from covmetric.cli.arguments import check_output
+from covmetric.cli.arguments import check_page
 from covmetric.cli.command import Command
 
 if TYPE_CHECKING:
@@ -46,13 +46,12 @@ def run(options: argparse.Namespace) -> None:
     options : argparse.Namespace
         The parsed arguments.
     """
-    check_output("--out", options.out)
+    check_page("--out", options.out)
     if not options.source.is_file():
         raise FileNotFoundError(f"there is no file {options.source}; MODEL|RUN must be a model or a result in JSON")
 
-    from covmetric.report import require_jinja, write_page
+    from covmetric.report import write_page
 
-    require_jinja()
     written = write_page(_page(options.source, options.out), options.out)
     print(f"The report is in {written} ({written.stat().st_size / 1000:.0f} kB).")
 

@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from covmetric.cli.arguments import check_output, integer_at_least
+from covmetric.cli.arguments import check_page, integer_at_least
 from covmetric.cli.command import Command
 from covmetric.cli.data import read_model_view
 from covmetric.cli.tables import print_json
@@ -48,8 +48,7 @@ def run(options: argparse.Namespace) -> int | None:
     int or None
         The exit code.
     """
-    if options.html is not None:
-        check_output("--html", options.html)
+    check_page("--html", options.html)
     view = read_model_view(options.model)
 
     from covmetric.datasets.inputs import read_queries

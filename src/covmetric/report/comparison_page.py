@@ -55,7 +55,7 @@ def comparison_page(run: Mapping[str, Any]) -> Page:
     >>> data = make_spd_classes(n_classes=2, n_per_class=10, n=3)
     >>> table = compare(data.X, data.y, methods=["log-3nn", "covmetric-3nn"], folds=2)
     >>> comparison_page(table.as_dict()).title
-    'Comparison of 2 methods'
+    'Comparison of methods'
     """
     try:
         table = ComparisonTable.from_dict(dict(run))
@@ -75,7 +75,7 @@ def comparison_page(run: Mapping[str, Any]) -> Page:
             run.get("commit"),
         ),
     ]
-    return Page(f"Comparison of {len(summary)} methods{name}", _headline(table, summary), sections, made_by())
+    return Page(f"Comparison of methods{name}", _headline(table, summary), sections, made_by())
 
 
 def _headline(table: ComparisonTable, summary: Sequence[MethodSummary]) -> str:

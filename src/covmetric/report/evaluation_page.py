@@ -125,9 +125,14 @@ def _accuracy(run: Mapping[str, Any]) -> list[Any]:
             [str(one["name"]), str(one["label"]), str(one["predicted"]), _percent(one.get("probability"))]
             for one in wrong[:_MAX_ERRORS]
         ]
-        more = f"and {len(wrong) - len(rows)} more" if len(wrong) > len(rows) else ""
         head = ("name", "true class", "predicted class", "probability, percent")
-        parts.append(Table(f"{len(wrong)} wrong predictions", head, rows, more))
+        parts.append(
+            Table(
+                "Wrong predictions" if len(wrong) == len(rows) else f"{len(rows)} of {len(wrong)} wrong predictions",
+                head,
+                rows,
+            )
+        )
     return [*parts, Bullets(_NOT_PROVEN)]
 
 

@@ -182,8 +182,10 @@ def same_class_rates(
 
     Returns
     -------
-    before, after : float
-        Fractions. They are optimistic if the metric was learned from these references.
+    before : float
+        The fraction before learning.
+    after : float
+        The fraction after learning, which is optimistic if the metric was learned from these references.
 
     Examples
     --------

@@ -85,7 +85,7 @@ def run_page(run: Mapping[str, Any]) -> Page:
     >>> from covmetric.experiments.compare import compare
     >>> data = make_spd_classes(n_classes=2, n_per_class=10, n=3)
     >>> run_page(compare(data.X, data.y, methods=["log-3nn"], folds=2).as_dict()).title
-    'Comparison of 1 methods'
+    'Comparison of methods'
     """
     page = next((page for name, page in _PAGES.items() if name in run), None)
     if page is None:
