@@ -99,7 +99,8 @@ def _count_folds(search) -> int:
 def choice(params: dict) -> str:
     """Return chosen settings as text."""
     settings = {name.split("__")[-1]: value for name, value in params.items() if name not in ("pairs", "slack")}
-    return " ".join(f"{value:g}" if isinstance(value, float) else str(value) for value in settings.values())
+    given = [value for value in settings.values() if value is not None]
+    return " ".join(f"{value:g}" if isinstance(value, float) else str(value) for value in given)
 
 
 def fit_rival(method: str, X, codes, groups, seed: int):

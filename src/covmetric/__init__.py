@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         CovMetricClassifier,
         CovMetricCV,
         CovMetricPairs,
+        ImagePatchClassifier,
         Recentre,
     )
     from covmetric.metric import LearnedMetric
@@ -39,6 +40,7 @@ _HOMES = {
     "Dykstra": "solvers",
     "History": "solvers",
     "Hybrid": "solvers",
+    "ImagePatchClassifier": "estimators",
     "Interior": "solvers",
     "LearnedMetric": "metric",
     "MetricProblem": "problem",
@@ -76,6 +78,7 @@ __all__ = [
     "Dykstra",
     "History",
     "Hybrid",
+    "ImagePatchClassifier",
     "Interior",
     "LearnedMetric",
     "MetricProblem",

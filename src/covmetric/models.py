@@ -13,7 +13,14 @@ from sklearn.pipeline import Pipeline
 
 from covmetric.descriptors import DESCRIPTORS, REGIONS, FilterBank
 from covmetric.embeddings import EMBEDDINGS
-from covmetric.estimators import CovMetric, CovMetricClassifier, CovMetricCV, CovMetricPairs, Recentre
+from covmetric.estimators import (
+    CovMetric,
+    CovMetricClassifier,
+    CovMetricCV,
+    CovMetricPairs,
+    ImagePatchClassifier,
+    Recentre,
+)
 from covmetric.learning.fit import FittedProblem
 from covmetric.learning.rules import RULES
 from covmetric.learning.rules.units import Units
@@ -23,8 +30,15 @@ from covmetric.model_file.kinds import KINDS
 
 #: The classes whose objects can be saved to a file.
 MODELS: tuple[type, ...] = (
-    LearnedMetric, CovMetric, CovMetricCV, CovMetricClassifier, CovMetricPairs, Recentre, Pipeline,
-)  # fmt: skip
+    LearnedMetric,
+    CovMetric,
+    CovMetricCV,
+    CovMetricClassifier,
+    CovMetricPairs,
+    ImagePatchClassifier,
+    Recentre,
+    Pipeline,
+)
 
 
 def _own_classes() -> set[type]:
@@ -53,7 +67,7 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    model : LearnedMetric, CovMetric, CovMetricCV, CovMetricClassifier, CovMetricPairs, Recentre or Pipeline
+    model : LearnedMetric, estimator of covmetric, or Pipeline
         The model. Objects of subclasses cannot be saved. The steps of a pipeline may be descriptors, embeddings and
         estimators of covmetric, pyRiemann's `Covariances`, and scikit-learn's `LogisticRegression`,
         `LinearDiscriminantAnalysis`, `KNeighborsClassifier`, `StandardScaler` and `PCA`.
@@ -110,7 +124,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
 
     Returns
     -------
-    LearnedMetric, CovMetric, CovMetricCV, CovMetricClassifier, CovMetricPairs, Recentre or Pipeline
+    LearnedMetric, estimator of covmetric, or Pipeline
         The model.
 
     Raises

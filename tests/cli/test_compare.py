@@ -55,7 +55,7 @@ def test_table_is_printed_with_picture_and_csv(file, capsys, tmp_path):
     code, printed = run(
         capsys, file, "--quick", "--methods", ",".join(FEW), "--out", picture, "--csv", sheet, "--repeats", 2
     )
-    assert code == 0 and "compare: 100%" in printed.err
+    assert code == 0 and printed.err == ""  # no terminal, no progress
     assert "36 matrices, 4 x 4, 3 classes (matrices)." in printed.out
     assert "3 folds that keep 6 groups together, drawn 2 times" in printed.out and "; 2 candidates" in printed.out
     lines = printed.out.splitlines()
@@ -70,7 +70,14 @@ def test_table_is_printed_with_picture_and_csv(file, capsys, tmp_path):
 def test_only_json_is_printed(file, capsys):
     code, printed = run(capsys, file, "--folds", 2, "--methods", ",".join(FEW), "--json", "--seed", 3)
     result = json.loads(printed.out)
-    assert code == 0 and printed.err == "" and result["what"] == "matrices"
+    assert code == 0 and printed.err == "" and result["methods"] == FEW
+    assert result["data"] == {
+        "name": "mine", "path": str(file), "content": "matrices", "n_examples": 36, "classes": ["a", "b", "long name"],
+        "class_counts": [12, 12, 12], "n_features": 4, "n_groups": 6, "skipped": [],
+    }  # fmt: skip
+    assert result["command"].startswith("covmetric compare ") and result["command"].endswith("--json --seed 3")
+    assert result["parameters"] == {"folds": 2, "repeats": 1, "seed": 3, "reg": 1e-6}
+    assert set(result["versions"]) >= {"python", "covmetric", "numpy"} and result["version"] and result["commit"]
     table = ComparisonTable.from_dict(result)
     assert table.seed == 3 and table.folds == 2 and result["best_fixed"] == table.best_fixed.method
     assert [row["method"] for row in result["summary"]] == FEW
@@ -95,7 +102,7 @@ def test_failed_method_does_not_end_the_comparison(file, capsys, add_method, tmp
     add_method("broken", broken)
     arguments = [file, "--folds", 2, "--methods", "broken,log-3nn", "--out", tmp_path / "a.png"]
     code, printed = run(capsys, *arguments)
-    assert code == 0 and "peer broken  failed: no such thing" in printed.out and "fixed log-3nn" in printed.out
+    assert code == 1 and "peer broken  failed: no such thing" in printed.out and "fixed log-3nn" in printed.out
     code, printed = run(capsys, *arguments, "--json")
     folds = json.loads(printed.out)["rows"][0]["folds"]
     assert [(one["accuracy"], one["failure"]) for one in folds] == [(None, "no such thing")] * 2
@@ -104,7 +111,7 @@ def test_failed_method_does_not_end_the_comparison(file, capsys, add_method, tmp
 def test_no_picture_is_drawn_if_every_method_fails(file, capsys, add_method, tmp_path):
     add_method("broken", broken)
     code, printed = run(capsys, file, "--methods", "broken", "--out", tmp_path / "a.png")
-    assert code == 0 and "no picture was drawn, because every method failed" in printed.err
+    assert code == 1 and "no picture was drawn, because every method failed" in printed.err
     assert not (tmp_path / "a.png").exists()
 
 

@@ -51,7 +51,7 @@ def test_json_is_printed(file, capsys):
     result = json.loads(printed.out)
     table = UnseenTable.from_dict(result)
     assert code == 0 and printed.err == "" and (table.seed, table.test_classes, table.splits) == (3, 3, 2)
-    assert result["what"] == "matrices" and result["best_fixed"] == "log"
+    assert result["data"]["content"] == "matrices" and result["best_fixed"] == "log"
 
 
 def test_quick_leaves_out_slow_methods(file, capsys, monkeypatch):
@@ -73,8 +73,8 @@ def test_quick_leaves_out_slow_methods(file, capsys, monkeypatch):
     ("arguments", "message"),
     [
         (["--test-classes", 2], "--test-classes needs --unseen"),
-        (["--unseen", "--out", "a.png"], "--unseen has no --out and no --repeats"),
-        (["--unseen", "--repeats", 2], "--unseen has no --out and no --repeats"),
+        (["--unseen", "--out", "a.png"], "--unseen has no --out, --report and --repeats"),
+        (["--unseen", "--repeats", 2], "--unseen has no --out, --report and --repeats"),
         (["--unseen", "--methods", "log-3nn"], "there is no method 'log-3nn'; the methods are id, log"),
         (["--unseen", "--test-classes", 5], "holds out 5 of 6 classes"),
         (["--unseen", "--folds", 99], "there are only 15 ways to hold out 2 of 6 classes"),

@@ -94,12 +94,14 @@ def test_unreadable_image_is_named(images):
 
 
 def test_missing_path_is_reported_with_the_expected_data(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"there is no file or folder .*; DATA must be an \.npz file"):
+    with pytest.raises(
+        FileNotFoundError, match=r"there is no file or folder .*; it must be a folder with one folder of images"
+    ):
         read_data(tmp_path / "nothing.npz")
 
 
 def test_folder_holds_images_only(tmp_path):
-    with pytest.raises(ValueError, match=r"--kind series: .* is a folder"):
+    with pytest.raises(ValueError, match=r"kind 'series': .* is a folder"):
         read_data(tmp_path, "series")
     with pytest.raises(FileNotFoundError, match="holds no images"):
         read_data(tmp_path)
@@ -107,13 +109,14 @@ def test_folder_holds_images_only(tmp_path):
 
 def test_file_holds_no_images(series, tmp_path):
     path = save(tmp_path / "a.npz", X=series[0], y=series[1])
-    for settings in ({"kind": "images"}, {"features": "grey"}):
-        with pytest.raises(ValueError, match="is a file, but images are read from a folder"):
-            read_data(path, **settings)
+    with pytest.raises(ValueError, match="is a file, but images are read from a folder"):
+        read_data(path, kind="images")
+    with pytest.raises(ValueError, match="features are for images, but the examples are series"):
+        read_data(path, features="grey")
 
 
 @pytest.mark.parametrize("name", ["text.npz", "text.csv"])
 def test_other_files_are_refused(name, tmp_path):
     (tmp_path / name).write_text("hello")
-    with pytest.raises(ValueError, match=r"is not an \.npz file"):
+    with pytest.raises(ValueError, match=r"is not an \.npz"):
         read_data(tmp_path / name)

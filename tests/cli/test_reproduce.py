@@ -89,11 +89,11 @@ def test_options_of_convergence_reach_the_experiment(tmp_path, capsys, monkeypat
     assert run(capsys, "convergence", *options, "--out", tmp_path)[0] == 2
     assert given.pop("file").path == tmp_path / "convergence.csv"
     assert given == {
-        "progress": True, "sizes": [3], "orders": ["perm", "rand"], "slack": "l2", "tol": 1e-3, "max_epochs": 7,
+        "progress": False, "sizes": [3], "orders": ["perm", "rand"], "slack": "l2", "tol": 1e-3, "max_epochs": 7,
     }  # fmt: skip
     given.clear()
     run(capsys, "convergence", "--seeds", 2, "--out", tmp_path)
-    assert given.pop("file") and given == {"seeds": 2, "progress": True}
+    assert given.pop("file") and given == {"seeds": 2, "progress": False}
 
 
 def test_only_json_is_printed(tmp_path, capsys):

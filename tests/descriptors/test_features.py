@@ -62,7 +62,7 @@ def test_the_image_is_not_modified():
 @pytest.mark.parametrize(
     ("image", "features", "message"),
     [
-        (GREY, "gray", "features must be 'grey' or 'colour', or a list of features; got 'gray'"),
+        (GREY, "red", "features must be 'grey' or 'colour', or a list of features; got 'red'"),
         (GREY, "Ix", r"for the single feature write \['Ix'\]"),
         (GREY, [], r"got \[\]"),
         (GREY, ["I", "Iz"], r"features\[1\] must be a function or one of 'x', 'y', 'I', .*'angle'; got 'Iz'"),
@@ -81,3 +81,15 @@ def test_the_image_is_not_modified():
 def test_invalid_features_and_images_are_refused(image, features, message):
     with pytest.raises(ValueError, match=message):
         pixel_features(image, features)
+
+
+@pytest.mark.parametrize(("american", "british"), [("gray", "grey"), ("color", "colour")])
+def test_both_spellings_are_accepted(american, british):
+    image = np.random.default_rng(0).random((6, 7, 3))
+    np.testing.assert_array_equal(pixel_features(image, american), pixel_features(image, british))
+    assert feature_names(american) == feature_names(british)
+
+
+def test_grey_images_name_the_grey_features():
+    with pytest.raises(ValueError, match=r"this image is grey.*use features='grey'"):
+        pixel_features(np.zeros((6, 7)), "color")

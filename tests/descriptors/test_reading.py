@@ -149,3 +149,26 @@ def test_16_bits_per_colour_are_refused(tmp_path):
     (tmp_path / "deep.png").write_bytes(content)
     with pytest.raises(UnreadableImage, match=r"deep.png.*16 bits per colour, of which Pillow keeps 8"):
         read_image(tmp_path / "deep.png")
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_exif_orientation_is_applied(orientation, tmp_path):
+    """As in the table of the EXIF standard: 1 is upright, 3 upside down, 6 and 8 on a side, 2 4 5 7 mirrored."""
+    upright = np.arange(12, dtype=np.uint8).reshape(3, 4)
+    stored = {
+        1: upright,
+        2: upright[:, ::-1],
+        3: upright[::-1, ::-1],
+        4: upright[::-1],
+        5: upright.T,
+        6: np.rot90(upright),
+        7: upright[::-1, ::-1].T,
+        8: np.rot90(upright, -1),
+    }[orientation]
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    image = Image.fromarray(np.ascontiguousarray(stored))
+    image.save(tmp_path / "turned.png", exif=exif)
+    np.testing.assert_array_equal(read_image(tmp_path / "turned.png"), upright)
+    with Image.open(tmp_path / "turned.png") as opened:
+        np.testing.assert_array_equal(read_image(opened), upright)

@@ -245,7 +245,7 @@ def test_objects_are_accepted_as_candidates(data):
     pairs = [NeighborPairs(3), RandomPairs(20)]
     search = CovMetricCV(random_state=0, phi="log", pairs=pairs, lambdas=1e-2, cv=KFold(2)).fit(X, y)
     assert len(search.cv_results_["params"]) == 3
-    assert search.cv_results_["param_pairs"][0] is None
+    assert search.cv_results_["param_pairs"][0] is pairs[0]  # lambda = inf: no pairs, but the key is there
 
 
 @pytest.mark.parametrize("cv", [3, "loo"])
@@ -289,7 +289,10 @@ def test_the_first_of_candidates_about_as_good_as_the_best_is_chosen(data):
     reverse = CovMetricCV(
         phis[::-1], prior=priors[::-1], rule=rules[::-1], lambdas=[np.inf, *lambdas], n_std_errors=1e6, random_state=0
     ).fit(X, y)
-    assert reverse.best_params_ == {"phi": "chol", "prior": "identity", "lam": np.inf, "rule": "mean"}
+    assert reverse.best_params_ == {
+        "phi": "chol", "prior": "identity", "pairs": "neighbors", "slack": "is", "lam": np.inf, "rule": "mean",
+        "C": None,
+    }  # fmt: skip
 
 
 def test_scores_of_several_priors_are_those_of_separate_searches(data):

@@ -18,7 +18,7 @@ from tests.estimators.cases import output
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda X, y: (X[0], y), r"inconsistent numbers of samples"),
+        (lambda X, y: (X[0], y), r"X is a single symmetric matrix"),
         (lambda X, y: (X[:, :, :3], y), r"X must hold square matrices.*\(40, 4, 3\)"),
         (lambda X, y: (X[None], y[:1]), r"minimum of 2 is required|X must have shape"),
         (lambda X, y: (X[:, :0, :0], y), r"X must hold square matrices|0 feature"),

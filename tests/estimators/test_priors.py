@@ -138,7 +138,7 @@ def test_unshrunk_singular_scatter_raises_value_error(prior):
 def test_prior_is_a_candidate_of_the_search_for_each_selection_of_pairs(data):
     search = CovMetricCV("log", pairs=["neighbors", "random"], lambdas=[1e-2], prior="gmml", random_state=0).fit(*data)
     fixed = [params for params in search.cv_results_["params"] if params["lam"] == np.inf]
-    assert fixed == [{"phi": "log", "pairs": pairs, "lam": np.inf} for pairs in ("neighbors", "random")]
+    assert fixed == [{"phi": "log", "pairs": pairs, "slack": "is", "lam": np.inf} for pairs in ("neighbors", "random")]
     once = CovMetricCV("log", pairs=["neighbors", "random"], lambdas=[1e-2], prior="within", random_state=0).fit(*data)
     assert [params["lam"] for params in once.cv_results_["params"]] == [np.inf, 1e-2, 1e-2]
 

@@ -136,7 +136,7 @@ def test_warnings_of_a_splitter_are_shown():
         ([([0, 1, -1], [2])], r"the training part of split 0 has the index -1: it must be in 0\.\.29"),
         (
             [(np.arange(20), [20]), ([0, 3], [20])],
-            "the training part of split 1 has only one class; if a group holds all",
+            "the training part of split 1 has only one class: pass more examples per class, or a list of splits as cv",
         ),
     ],
 )
@@ -154,7 +154,9 @@ def test_invalid_groups_raise_value_error():
         make_splits(3, X, CODES, ["a"] * 30, 0)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         make_splits(3, X, CODES, GROUPS[:-1], 0)
-    with pytest.raises(ValueError, match="pass finer groups, or a list of splits as cv"):
+    with pytest.raises(
+        ValueError, match="pass finer groups, if one group holds all examples of a class, or a list of splits"
+    ):
         make_splits(3, X, CODES > 0, CODES > 0, 0)
 
 

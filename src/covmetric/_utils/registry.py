@@ -18,6 +18,7 @@ def resolve(
     *,
     settings: Mapping[str, Any] | None = None,
     also: str | None = None,
+    elsewhere: Mapping[str, str] | None = None,
 ) -> Component:
     """Return the component that a user's argument refers to.
 
@@ -35,6 +36,8 @@ def resolve(
         Arguments for the constructor of the named class.
     also : str or None, default=None
         A further name that the caller understands, to be listed in the error message.
+    elsewhere : dict of str to str or None, default=None
+        Names that other libraries use, with the names of ours that correspond to them, for the error message.
 
     Returns
     -------
@@ -61,5 +64,7 @@ def resolve(
             return registry[value](**(settings or {}))
         except TypeError as error:
             raise ValueError(f"{kind} {value!r} does not take these settings: {error}") from None
+    ours = (elsewhere or {}).get(value) if isinstance(value, str) else None
+    hint = f" (write {ours!r})" if ours else ""
     names = ", ".join(repr(name) for name in (*([also] if also else []), *registry))
-    raise ValueError(f"{kind} must be one of {names}, or an object of the class {base.__name__}; got {value!r}")
+    raise ValueError(f"{kind} must be one of {names}, or an object of the class {base.__name__}; got {value!r}{hint}")

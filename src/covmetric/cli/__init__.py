@@ -5,41 +5,47 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import traceback
+import warnings
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from covmetric._version import __version__
+from covmetric.cli.command import DONE, INCOMPLETE, INTERRUPTED, INVALID
 
 if TYPE_CHECKING:
     from covmetric.cli.command import Command
 
 
-def _demo() -> Command:
-    from covmetric.cli.demo import DEMO
+def _load(name: str) -> Callable[[], Command]:
+    """Return a function that imports the subcommand, the upper-case name in the module of the same name."""
 
-    return DEMO
+    def load() -> Command:
+        command: Command = getattr(import_module(f"covmetric.cli.{name}"), name.upper())
+        return command
 
-
-def _compare() -> Command:
-    from covmetric.cli.compare import COMPARE
-
-    return COMPARE
-
-
-def _reproduce() -> Command:
-    from covmetric.cli.reproduce import REPRODUCE
-
-    return REPRODUCE
+    return load
 
 
 #: The summary of each subcommand, and a function that imports it. ``covmetric --help`` does not call these functions.
 COMMANDS: dict[str, tuple[str, Callable[[], Command]]] = {
+    "fit": ("learn from labelled images, series or matrices, and write a model", _load("fit")),
+    "evaluate": ("classify labelled data with a model, and count what is right", _load("evaluate")),
+    "predict": ("print the class of new examples", _load("predict")),
+    "search": ("print the training examples that are most similar to a query", _load("search")),
+    "explain": ("print why a query belongs to its class", _load("explain")),
+    "info": ("print what a model holds, or its model card", _load("info")),
+    "report": ("write one HTML page about a model, an evaluation or a comparison", _load("report")),
+    "compare": ("cross-validate fixed metrics, learned metrics and pyRiemann on your own data", _load("compare")),
     "demo": (
         "learn a metric on real recordings of hand gestures and compare it with fixed metrics and pyRiemann",
-        _demo,
+        _load("demo"),
     ),
-    "compare": ("cross-validate fixed metrics, learned metrics and pyRiemann on your own data", _compare),
-    "reproduce": ("run the paper's experiments, judge its claims, and write pages, pictures and CSV files", _reproduce),
+    "reproduce": (
+        "run the paper's experiments, judge its claims, and write pages, pictures and CSV files",
+        _load("reproduce"),
+    ),
 }
 
 
@@ -54,23 +60,61 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        The exit code: 0 for success, 2 for an error, 130 for Ctrl-C, and 1 if the reader of the output has closed it.
+        The exit code: 0 for success, 1 for an incomplete result or if the reader of the output has closed it, 2 for
+        invalid data or usage, and 130 for Ctrl-C.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
+    _print_any_text()
     try:
         options = _parse(given)
+        options.arguments = given
         _, load = COMMANDS[options.command]
-        load().run(options)
+        with warnings.catch_warnings():
+            if not options.debug:
+                warnings.showwarning = _short_warning
+                warnings.filterwarnings("default", category=UserWarning)
+            code = load().run(options)
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except KeyboardInterrupt:
         print("\nstopped", file=sys.stderr)
-        return 130
+        return INTERRUPTED
     except BrokenPipeError:  # the reader has closed the output, as in `covmetric demo | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1
-    except (ValueError, OSError, ImportError) as error:
-        print(f"covmetric {given[0]}: {error}", file=sys.stderr)
-        return 2
-    return 0
+        return INCOMPLETE
+    except Exception as error:
+        return _fail(given, error)
+    return DONE if code is None else code
+
+
+def _fail(given: list[str], error: Exception) -> int:
+    """Print an error in one line, after its traceback if the user asked for it; return the exit code."""
+    if "--debug" in given:
+        traceback.print_exc()
+    if isinstance(error, ValueError | OSError | ImportError):
+        print(f"covmetric {given[0]}: {_one_line(error)}", file=sys.stderr)
+        return INVALID
+    text = f"unexpected error, {type(error).__name__}: {_one_line(error)}"
+    print(f"covmetric {given[0]}: {text} (--debug shows where)", file=sys.stderr)
+    return INCOMPLETE
+
+
+def _one_line(error: Exception) -> str:
+    if isinstance(error, OSError) and error.filename is not None and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _short_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    print(f"warning: {' '.join(str(message).split())}", file=sys.stderr)
+
+
+def _print_any_text() -> None:
+    """Let the streams print names and signs that their encoding does not have, as in the C locale."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            is_unicode = (stream.encoding or "").lower().replace("-", "").startswith("utf")
+            stream.reconfigure(errors="backslashreplace" if is_unicode else "replace")
 
 
 def _parse(given: list[str]) -> argparse.Namespace:
@@ -78,12 +122,23 @@ def _parse(given: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="covmetric",
         description="Learn a distance between covariance matrices, with a proof of how close to optimal it is.",
-        epilog="Run `covmetric COMMAND --help` for the options of a command.",
+        epilog="Run `covmetric COMMAND --help` for the options and examples of a command.\n\n"
+        "exit codes: 0 done, 1 incomplete, 2 invalid data or usage, 130 interrupted",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"covmetric {__version__}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, (summary, load) in COMMANDS.items():
-        subparser = subparsers.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
+        subparser = subparsers.add_parser(
+            name,
+            help=summary,
+            description=f"{summary[0].upper()}{summary[1:]}.",
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        subparser.add_argument("--debug", action="store_true", help="show the traceback of an error")
         if given and name == given[0]:
-            load().add_arguments(subparser)
+            command = load()
+            command.add_arguments(subparser)
+            if command.examples:
+                subparser.epilog = "\n".join(["examples:", *(f"  {line}" for line in command.examples)])
     return parser.parse_args(given)

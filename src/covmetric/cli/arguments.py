@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -100,3 +102,65 @@ def check_picture(option: str, path: Path) -> None:
     if path.is_dir() or path.suffix.lstrip(".").lower() not in supported:
         endings = ", ".join(f".{name}" for name in supported)
         raise ValueError(f"{option}: {path} must be a file that ends in one of {endings}")
+
+
+def add_report_argument(parser: argparse.ArgumentParser) -> None:
+    """Add the option for a page about the result.
+
+    Parameters
+    ----------
+    parser : argparse.ArgumentParser
+        The parser of the subcommand.
+    """
+    parser.add_argument("--report", type=Path, metavar="FILE", help="write an HTML page about the result to this file")
+
+
+def check_page(option: str, path: Path | None) -> None:
+    """Raise an error if a page was asked for and cannot be written, before the work whose result it will show.
+
+    Parameters
+    ----------
+    option : str
+        The name of the option, for the message.
+    path : Path or None
+        The file; None if no page was asked for.
+
+    Raises
+    ------
+    ValueError
+        If the file cannot be written.
+    ImportError
+        If Jinja2 is not installed.
+    """
+    if path is not None:
+        from covmetric.report import require_jinja
+
+        check_output(option, path)
+        require_jinja()
+
+
+def check_output(option: str, path: Path) -> None:
+    """Raise ValueError if a file cannot be written, before the work whose result it will hold.
+
+    Parameters
+    ----------
+    option : str
+        The name of the option, for the message.
+    path : Path
+        The file.
+
+    Raises
+    ------
+    ValueError
+        If the folder does not exist or is not writable, or if the path is a folder.
+    """
+    check_folder_of(option, path)
+    if path.is_dir():
+        raise ValueError(f"{option}: {path} is a folder, give the name of a file")
+    if path.exists() and not os.access(path, os.W_OK):
+        raise ValueError(f"{option}: {path} cannot be written, because it is read-only")
+    try:
+        with tempfile.TemporaryFile(dir=path.parent):
+            pass
+    except OSError as error:
+        raise ValueError(f"{option}: {path} cannot be written: {error.strerror}") from None

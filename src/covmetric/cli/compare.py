@@ -6,13 +6,16 @@ import argparse
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from covmetric.cli.arguments import check_folder_of
-from covmetric.cli.command import Command
-from covmetric.cli.data import CONTENT, LabelledMatrices, read_data
+from covmetric.cli.arguments import add_report_argument, check_folder_of, check_page
+from covmetric.cli.command import INCOMPLETE, Command
+from covmetric.cli.data import add_data_arguments, print_skipped, read_data, shows_progress
 from covmetric.cli.tables import print_comparison, print_json
 from covmetric.cli.unseen_table import print_unseen
+
+if TYPE_CHECKING:
+    from covmetric.tasks import DescribedInputs
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,15 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser : argparse.ArgumentParser
         The parser of the subcommand.
     """
-    parser.add_argument("data", type=Path, metavar="DATA", help=CONTENT)
-    parser.add_argument(
-        "--kind", choices=("matrices", "series", "images"), help="what DATA holds (default: detected from the file)"
-    )
-    parser.add_argument(
-        "--features",
-        choices=("grey", "colour"),
-        help="features of images (default: colour, or grey if an image has no colours)",
-    )
+    add_data_arguments(parser)
     parser.add_argument("--folds", type=int, metavar="N", help="number of folds (default: 5, with --quick 3)")
     parser.add_argument(
         "--repeats", type=int, default=1, metavar="N", help="number of times to draw new folds (default: %(default)s)"
@@ -67,30 +62,41 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print only the result, as JSON")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write the table to this file")
     parser.add_argument("--out", type=Path, metavar="FILE", help="draw the accuracies in this file")
+    add_report_argument(parser)
 
 
-def run(options: argparse.Namespace) -> None:
+def run(options: argparse.Namespace) -> int | None:
     """Read the data, compare the methods, print and write the table.
 
     Parameters
     ----------
     options : argparse.Namespace
         The parsed arguments.
+
+    Returns
+    -------
+    int or None
+        The exit code: 1 if a method failed or a file was left out.
     """
     for name in ("csv", "out"):
         path = getattr(options, name)
         if path is not None:
             check_folder_of(f"--{name}", path)
     _check_unseen(options)
-    data = read_data(options.data, options.kind, options.features, options.jobs)
+    check_page("--report", options.report)
+    progress = shows_progress(options)
+    data = read_data(
+        options.data, options.kind, options.features, options.jobs, options.labels, options.skip_broken, progress
+    )
+    print_skipped(data.skipped)
     if options.unseen:
-        _run_unseen(options, data)
-        return
+        return _run_unseen(options, data)
 
     from covmetric.experiments import compare as experiment
     from covmetric.experiments.methods import available_methods
     from covmetric.experiments.reports import comparison_figure, write_csv
     from covmetric.plotting import save_figure
+    from covmetric.tasks import data_record, origin
 
     table = experiment.compare(
         data.X,
@@ -102,10 +108,17 @@ def run(options: argparse.Namespace) -> None:
         reg=options.reg,
         seed=options.seed,
         n_jobs=options.jobs,
-        progress=not options.json,
+        progress=progress,
     )
+    result = {
+        **origin(options.arguments),
+        "data": data_record(options.data, data.content, data.y, table.size, data.groups, data.skipped),
+        "methods": [row.method for row in table.rows],
+        "parameters": {name: getattr(table, name) for name in ("folds", "repeats", "seed", "reg")},
+        **table.as_dict(),
+    }
     if options.json:
-        print_json({"data": str(options.data), "what": data.content, **table.as_dict()})
+        print_json(result)
     else:
         print_comparison(table, data.content)
     if options.csv is not None:
@@ -115,15 +128,21 @@ def run(options: argparse.Namespace) -> None:
             print("no picture was drawn, because every method failed", file=sys.stderr)
         else:
             save_figure(comparison_figure(table, options.data.stem), options.out)
+    if options.report is not None:
+        from covmetric.report import comparison_page, write_page
+
+        write_page(comparison_page(result), options.report)
     if table.interrupted:
         raise KeyboardInterrupt
+    return INCOMPLETE if data.skipped or any(row.failure for row in table.rows) else None
 
 
-def _run_unseen(options: argparse.Namespace, data: LabelledMatrices) -> None:
+def _run_unseen(options: argparse.Namespace, data: DescribedInputs) -> int | None:
     """Compare distances on new classes, print and write the table."""
     from covmetric.experiments import unseen as experiment
     from covmetric.experiments.reports import write_csv
     from covmetric.experiments.unseen_methods import unseen_methods
+    from covmetric.tasks import data_record, origin
 
     table = experiment.compare_unseen(
         data.X,
@@ -135,24 +154,28 @@ def _run_unseen(options: argparse.Namespace, data: LabelledMatrices) -> None:
         reg=options.reg,
         seed=options.seed,
         n_jobs=options.jobs,
-        progress=not options.json,
+        progress=shows_progress(options),
     )
     if options.json:
-        print_json({"data": str(options.data), "what": data.content, **table.as_dict()})
+        record = data_record(options.data, data.content, data.y, table.size, data.groups, data.skipped)
+        print_json({**origin(options.arguments), "data": record, **table.as_dict()})
     else:
         print_unseen(table, data.content)
     if options.csv is not None:
         write_csv(options.csv, table.summary())
     if table.interrupted:
         raise KeyboardInterrupt
+    return INCOMPLETE if data.skipped else None
 
 
 def _check_unseen(options: argparse.Namespace) -> None:
     """Raise ValueError for options that do not go together."""
     if not options.unseen and options.test_classes is not None:
         raise ValueError("--test-classes needs --unseen")
-    if options.unseen and (options.out is not None or options.repeats != 1):
-        raise ValueError("--unseen has no --out and no --repeats; use --folds N for N random splits of the classes")
+    if options.unseen and (options.out is not None or options.report is not None or options.repeats != 1):
+        raise ValueError(
+            "--unseen has no --out, --report and --repeats; use --folds N for N random splits of the classes"
+        )
 
 
 def _methods(options: argparse.Namespace, available: Mapping[str, Any]) -> list[str] | None:
@@ -172,4 +195,12 @@ def _number_or_fraction(text: str) -> int | float:
     return int(text) if text.isdecimal() else float(text)
 
 
-COMPARE = Command(add_arguments, run)
+COMPARE = Command(
+    add_arguments,
+    run,
+    (
+        "covmetric compare trials.npz --quick              # X, y and groups; about a minute",
+        "covmetric compare textures/ --csv table.csv --out table.png --report report.html",
+        "covmetric compare trials.npz --methods mdm,tangent-logreg,covmetric-auto --json > run.json",
+    ),
+)

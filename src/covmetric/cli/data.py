@@ -1,45 +1,112 @@
-"""The data of `covmetric compare`: an .npz file or a folder of images."""
+"""The options about data that several commands share, and how they are read."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import argparse
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
+    from covmetric.datasets.inputs import Inputs
+    from covmetric.tasks import DescribedInputs, ModelView
 
 CONTENT = (
-    "an .npz file with X, matrices of shape (l, n, n) or series of shape (l, channels, times), y and optionally groups "
-    "(or X_train, y_train, X_test and y_test instead of X and y), or a folder with one folder of images per class"
+    "a folder with one folder of images per class (folders below a class are groups); a folder of images with "
+    "--labels; an .npz file with X, matrices of shape (l, n, n) or series of shape (l, channels, times), y and "
+    "optionally groups and names (or X_train, y_train, X_test and y_test); an .npy file with --labels; or a .fif file "
+    "of MNE epochs"
 )
+_KINDS = ("matrices", "series", "images")
+_FEATURES = ("grey", "gray", "colour", "color")
 
 
-@dataclass(frozen=True)
-class LabelledMatrices:
-    """Labelled matrices.
+def add_data_arguments(parser: argparse.ArgumentParser, features: bool = True) -> None:
+    """Add the options that describe labelled data.
 
-    Attributes
+    Parameters
     ----------
-    X : array of shape (l, n, n)
-        The matrices.
-    y : array of shape (l,)
-        Their labels.
-    groups : array of shape (l,) or None
-        Their groups.
-    content : str
-        A description of the matrices.
+    parser : argparse.ArgumentParser
+        The parser of the subcommand.
+    features : bool, default=True
+        Whether the user can choose the features of images; not if a model has chosen them.
     """
+    parser.add_argument("data", type=Path, metavar="DATA", help=CONTENT)
+    parser.add_argument(
+        "--labels",
+        type=Path,
+        metavar="CSV",
+        help="labels of a flat folder of images (columns name, label and optionally group) or of an .npy or .fif file "
+        "(one row per example)",
+    )
+    if features:
+        parser.add_argument("--kind", choices=_KINDS, help="what DATA holds (default: detected from the file)")
+        parser.add_argument(
+            "--features",
+            choices=_FEATURES,
+            help="features of images (default: colour, or grey if an image has no colours)",
+        )
+    parser.add_argument(
+        "--skip-broken",
+        action="store_true",
+        help="leave out files that are not images, name them, and exit with code 1",
+    )
 
-    X: npt.NDArray[Any]
-    y: npt.NDArray[Any]
-    groups: npt.NDArray[Any] | None
-    content: str
+
+def shows_progress(options: argparse.Namespace) -> bool:
+    """Return whether to show progress bars: not with --json, and only on a terminal.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        The parsed arguments.
+
+    Returns
+    -------
+    bool
+    """
+    return not getattr(options, "json", False) and sys.stderr is not None and sys.stderr.isatty()
+
+
+def read_labelled(path: Path, kind: str | None = None, labels: Path | None = None) -> Inputs:
+    """Read labelled examples.
+
+    Parameters
+    ----------
+    path : Path
+        The file or folder.
+    kind : {'matrices', 'series', 'images'} or None, default=None
+        The kind of data. None means that it is detected.
+    labels : Path or None, default=None
+        A CSV file with labels.
+
+    Returns
+    -------
+    Inputs
+        The examples.
+
+    Raises
+    ------
+    FileNotFoundError
+        If a path does not exist.
+    ValueError
+        If the file or folder does not hold the expected data.
+    """
+    from covmetric.datasets.inputs import read_inputs
+
+    return read_inputs(path, kind, labels)
 
 
 def read_data(
-    path: Path, kind: str | None = None, features: str | None = None, n_jobs: int | None = None
-) -> LabelledMatrices:
+    path: Path,
+    kind: str | None = None,
+    features: str | None = None,
+    n_jobs: int | None = None,
+    labels: Path | None = None,
+    skip_broken: bool = False,
+    progress: bool = False,
+) -> DescribedInputs:
     """Read matrices from a file, or compute them from the series of a file or the images of a folder.
 
     Parameters
@@ -48,14 +115,21 @@ def read_data(
         The file or folder.
     kind : {'matrices', 'series', 'images'} or None, default=None
         The kind of data. None means that it is detected.
-    features : {'grey', 'colour'} or None, default=None
+    features : str or None, default=None
         The features of images. None means colour, or grey if an image has no colours.
     n_jobs : int or None, default=None
         The number of processes that read images.
+    labels : Path or None, default=None
+        A CSV file with labels.
+    skip_broken : bool, default=False
+        Whether files that are not images are left out.
+    progress : bool, default=False
+        Whether to show a progress bar.
 
     Returns
     -------
-    LabelledMatrices
+    DescribedInputs
+        The matrices, with labels and groups.
 
     Raises
     ------
@@ -64,53 +138,104 @@ def read_data(
     ValueError
         If the file or folder does not hold the expected data.
     """
+    inputs = read_labelled(path, kind, labels)
+
+    from covmetric.tasks import describe_inputs
+
+    return describe_inputs(inputs, features, skip_broken=skip_broken, n_jobs=n_jobs, progress=progress)
+
+
+def read_model_view(path: Path) -> ModelView:
+    """Load a model file.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    ModelView
+        The model.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there is no such file.
+    ValueError
+        If the file is not a model, or has a newer format.
+    """
     if path.is_dir():
-        if kind not in (None, "images"):
-            raise ValueError(f"--kind {kind}: {path} is a folder, but {kind} are read from an .npz file")
-        return _read_images(path, features, n_jobs)
+        raise ValueError(f"{path} is a folder, but a model is a file that `covmetric fit DATA -o MODEL` writes")
     if not path.exists():
-        raise FileNotFoundError(f"there is no file or folder {path}; DATA must be {CONTENT}")
-    if kind == "images" or features is not None:
-        raise ValueError(f"{path} is a file, but images are read from a folder with one folder per class")
-    if path.suffix != ".npz":
-        raise ValueError(f"{path} is not an .npz file; DATA must be {CONTENT}")
-    return _read_arrays(path, kind)
+        raise FileNotFoundError(f"there is no model {path}; `covmetric fit DATA -o {path}` writes one")
+    from covmetric.models import load_model
+    from covmetric.tasks import ModelView
+
+    return ModelView(load_model(path))
 
 
-def _read_images(path: Path, features: str | None, n_jobs: int | None) -> LabelledMatrices:
-    from covmetric.datasets import load_image_folder
-    from covmetric.descriptors import ImageCovariances
-    from covmetric.descriptors.reading import UnreadableImage
+def usable_images(view: ModelView, inputs: Inputs, skip_broken: bool) -> tuple[Inputs, Sequence[tuple[str, str]]]:
+    """Leave out files that are not images, if the user asked for it.
 
-    chosen = features or "colour"
-    try:
-        data = load_image_folder(path, ImageCovariances(chosen, n_jobs=n_jobs))
-    except UnreadableImage:
-        raise
-    except ValueError:  # an image without colours
-        if features is not None:
-            raise
-        chosen = "grey"
-        data = load_image_folder(path, ImageCovariances(chosen, n_jobs=n_jobs))
-    return LabelledMatrices(data.X, data.y, data.groups, f"covariances of {chosen} features of images")
+    Parameters
+    ----------
+    view : ModelView
+        The model.
+    inputs : Inputs
+        The examples.
+    skip_broken : bool
+        Whether to leave files out. If not, the model raises an error that names the file.
+
+    Returns
+    -------
+    inputs : Inputs
+        The examples that the model can take.
+    skipped : sequence of (str, str)
+        The names of the others, and the reasons.
+    """
+    if not skip_broken or view.image_descriptor is None:
+        return inputs, ()
+    from covmetric.tasks import without_broken_images
+
+    kept, skipped = without_broken_images(view.image_descriptor, inputs)
+    if not len(kept):
+        raise ValueError(f"no image can be read, the first because {skipped[0][1]}")
+    return kept, skipped
 
 
-def _read_arrays(path: Path, kind: str | None) -> LabelledMatrices:
-    from covmetric.datasets.npz import read_labelled_npz
-    from covmetric.datasets.series import describe_series
+def print_skipped(skipped: Sequence[tuple[str, str]]) -> None:
+    """Print on the standard error which files were left out, and why.
 
-    arrays = read_labelled_npz(path)
-    if (kind or ("matrices" if _hold_matrices(arrays.X) else "series")) == "matrices":
-        return LabelledMatrices(arrays.X, arrays.y, arrays.groups, "matrices")
-    data = describe_series(arrays)
-    return LabelledMatrices(data.X, data.y, data.groups, "shrunk covariances (OAS) of series")
+    Parameters
+    ----------
+    skipped : sequence of (str, str)
+        Names and reasons.
+    """
+    for name, reason in skipped:
+        print(f"left out {name}: {reason}", file=sys.stderr)
 
 
-def _hold_matrices(X: npt.NDArray[Any]) -> bool:
-    """Return whether most examples are square and symmetric; `compare` names the others in its error message."""
-    import numpy as np
+def short(value: Any, width: int) -> str:
+    """Return a text that is cut in the middle if it is too long for a column.
 
-    if X.shape[1] != X.shape[2]:
-        return False
-    difference = np.abs(X - np.swapaxes(X.conj(), 1, 2)).max(axis=(1, 2))
-    return bool(np.mean(difference <= 1e-4 * np.abs(X).max(axis=(1, 2))) > 0.5)
+    Parameters
+    ----------
+    value : object
+        The text.
+    width : int
+        The largest length.
+
+    Returns
+    -------
+    str
+        The text.
+
+    Examples
+    --------
+    >>> short("a/very/long/path/of/an/image.png", 15)
+    'a/very...ge.png'
+    """
+    text = str(value)
+    half = (width - 3) // 2
+    return text if len(text) <= width else f"{text[:half]}...{text[-half:]}"

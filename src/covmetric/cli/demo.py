@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from covmetric.cli.arguments import check_picture, integer_at_least
+from covmetric.cli.arguments import add_report_argument, check_page, check_picture, integer_at_least
 from covmetric.cli.command import Command
+from covmetric.cli.data import shows_progress
 from covmetric.cli.tables import print_gestures, print_json, print_transfer, print_wrapped
 
 if TYPE_CHECKING:
@@ -52,6 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--jobs", type=integer_at_least(1), default=-1, metavar="N", help="number of processes (default: all cores)"
     )
     parser.add_argument("--json", action="store_true", help="print only the result, as JSON")
+    add_report_argument(parser)
 
 
 def run(options: argparse.Namespace) -> None:
@@ -63,6 +66,7 @@ def run(options: argparse.Namespace) -> None:
         The parsed arguments.
     """
     check_picture("--out", options.out)
+    check_page("--report", options.report)
 
     from covmetric.experiments.gesture_transfer import gesture_transfer
     from covmetric.experiments.gestures import gestures
@@ -75,7 +79,7 @@ def run(options: argparse.Namespace) -> None:
         print_wrapped("Five hand gestures, recorded by eight electrodes on the forearm (geomstats 2.8, MIT licence).")
         print_wrapped("Each method learns from the first session of a person and is tested on the second.")
         print(flush=True)
-    table = gestures(options.window, seeds, options.jobs, progress=not options.json)
+    table = gestures(options.window, seeds, options.jobs, progress=shows_progress(options))
     if not options.json:
         print_gestures(table)
     transfer = gesture_transfer(options.window, options.seed)
@@ -83,6 +87,10 @@ def run(options: argparse.Namespace) -> None:
         print()
         print_transfer(transfer)
     picture = save_figure(gesture_figure(table), options.out)
+    if options.report is not None:
+        from covmetric.report import gesture_page, write_page
+
+        write_page(gesture_page(table, shlex.join(["covmetric", *options.arguments])), options.report)
     seconds = time.perf_counter() - started
     if options.json:
         print_json(
@@ -142,4 +150,12 @@ def as_dict(table: GestureTable) -> dict[str, Any]:
     }
 
 
-DEMO = Command(add_arguments, run)
+DEMO = Command(
+    add_arguments,
+    run,
+    (
+        "covmetric demo",
+        "covmetric demo --seeds 1 --window 1000   # faster",
+        "covmetric demo --report demo.html --json > demo.json",
+    ),
+)

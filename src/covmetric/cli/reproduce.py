@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from covmetric.cli.arguments import integer_at_least, positive_number
 from covmetric.cli.command import Command
+from covmetric.cli.data import shows_progress
 from covmetric.cli.tables import print_json, print_report
 
 if TYPE_CHECKING:
@@ -195,7 +196,7 @@ def _convergence(options: argparse.Namespace) -> Report:
 
     settings = {name: getattr(options, name) for name in _given_convergence_options(options)}
     file = _rows(options, "convergence")
-    return convergence_report(convergence(**_seeds(options), **settings, progress=not options.json, file=file))
+    return convergence_report(convergence(**_seeds(options), **settings, progress=shows_progress(options), file=file))
 
 
 def _leml(options: argparse.Namespace) -> Report:
@@ -224,7 +225,7 @@ def _recognition(options: argparse.Namespace, data_set: str, title: str) -> Repo
         **_seeds(options),
         **PAGES[data_set],
         n_jobs=options.jobs,
-        progress=not options.json,
+        progress=shows_progress(options),
         file=_rows(options, data_set),
     )
     return recognition_report(data_set, title, rows)
@@ -238,7 +239,7 @@ def _image_sets(options: argparse.Namespace) -> Report:
         options.folders["eth80"],
         **_seeds(options, "repeats"),
         n_jobs=options.jobs,
-        progress=not options.json,
+        progress=shows_progress(options),
         file=_rows(options, "eth80-sets"),
     )
     return image_set_report(rows)
@@ -252,7 +253,7 @@ def _readings(options: argparse.Namespace) -> Report:
         options.folders["eth80"].parent,
         **_seeds(options),
         n_jobs=options.jobs,
-        progress=not options.json,
+        progress=shows_progress(options),
         file=_rows(options, "readings"),
     )
     return readings_report(rows)
@@ -307,4 +308,11 @@ EXPERIMENTS: dict[str, Experiment] = {
     ),
 }
 
-REPRODUCE = Command(add_arguments, run)
+REPRODUCE = Command(
+    add_arguments,
+    run,
+    (
+        "covmetric reproduce projection convergence            # no data needed",
+        "covmetric reproduce all --data ~/data --out results   # resumes where it stopped",
+    ),
+)

@@ -212,7 +212,11 @@ def _choices(table: GestureTable, method: str, person: str) -> str:
 def _searched_settings(run: LearnedRun) -> list[str]:
     """Return the chosen settings without the pairs and the slack, of which there is a single candidate."""
     settings = run.classifier.learner_.best_params_
-    texts = {name: f"{value:g}" if isinstance(value, float) else str(value) for name, value in settings.items()}
+    texts = {
+        name: f"{value:g}" if isinstance(value, float) else str(value)
+        for name, value in settings.items()
+        if value is not None
+    }
     named = ("lam", "C", "n_neighbors")
     return [
         f"{name} {text}" if name in named else text for name, text in texts.items() if name not in ("pairs", "slack")

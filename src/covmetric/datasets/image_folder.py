@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 from sklearn.utils import Bunch
 
 from covmetric.datasets.folders import find_folder
+from covmetric.datasets.inputs import images_by_class
 from covmetric.descriptors import ImageCovariances
 
 
@@ -59,23 +58,13 @@ def load_image_folder(folder: Any, descriptor: Any = None) -> Bunch:
     ((2, 9, 9), ['cat', 'dog'], None)
     """
     root = find_folder(folder, "", "one folder of images per class")
-    classes = sorted(path for path in root.iterdir() if path.is_dir() and not path.name.startswith("."))
-    files = [(file, c.name) for c in classes for file in sorted(c.rglob("*")) if _is_visible_file(file)]
-    if not files:
-        raise FileNotFoundError(f"{root} holds no images: it should hold one folder of images per class")
-    image_covariances = ImageCovariances("colour") if descriptor is None else descriptor
-    paths, names = [path for path, _ in files], np.array([name for _, name in files])
-    described = image_covariances.describe(paths)
-    folders = np.array([str(path.parent.relative_to(root)) for path in paths])
+    paths, y, groups = images_by_class(root)
+    described = (ImageCovariances("colour") if descriptor is None else descriptor).describe(paths)
     return Bunch(
         X=described.X,
-        y=names[described.image],
-        groups=folders[described.image] if (folders != names).any() else None,
+        y=y[described.image],
+        groups=None if groups is None else groups[described.image],
         paths=[paths[i] for i in described.image],
         boxes=described.boxes,
         skipped=[(paths[i], reason) for i, reason in described.skipped],
     )
-
-
-def _is_visible_file(path: Path) -> bool:
-    return path.is_file() and not path.name.startswith(".")

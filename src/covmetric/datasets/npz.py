@@ -65,7 +65,7 @@ def read_labelled_npz(path: Path) -> LabelledArrays:
     >>> arrays.X.shape, arrays.y.tolist(), arrays.train, arrays.groups
     ((4, 3, 3), [0, 1, 0, 1], None, None)
     """
-    arrays = _read_arrays(path)
+    arrays = read_npz(path)
     split = set(_PARTS) <= set(arrays) or ("X" not in arrays and "X_train" in arrays)
     names = _PARTS if split else ("X", "y")
     missing = [name for name in names if name not in arrays]
@@ -91,8 +91,48 @@ def read_labelled_npz(path: Path) -> LabelledArrays:
     return LabelledArrays(X, y, np.arange(len(X)) < len(parts[0]) if split else None, groups)
 
 
-def _read_arrays(path: Path) -> dict[str, npt.NDArray[Any]]:
-    """Return all arrays of the file by name."""
+def hold_matrices(X: npt.NDArray[Any]) -> bool:
+    """Return whether most examples are square and symmetric, so that they are matrices and not series.
+
+    Parameters
+    ----------
+    X : array of shape (l, rows, columns)
+        The examples.
+
+    Returns
+    -------
+    bool
+        True for matrices.
+
+    Examples
+    --------
+    >>> hold_matrices(np.ones((2, 3, 3))), hold_matrices(np.ones((2, 3, 50)))
+    (True, False)
+    """
+    if X.shape[1] != X.shape[2]:
+        return False
+    difference = np.abs(X - np.swapaxes(X.conj(), 1, 2)).max(axis=(1, 2))
+    return bool(np.mean(difference <= 1e-4 * np.abs(X).max(axis=(1, 2))) > 0.5)
+
+
+def read_npz(path: Path) -> dict[str, npt.NDArray[Any]]:
+    """Return all arrays of an .npz file by name. Pickled objects are never read.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    dict
+        The arrays by name.
+
+    Raises
+    ------
+    ValueError
+        If the file is not a readable .npz file.
+    """
     if not zipfile.is_zipfile(path):
         raise ValueError(f"{path} is not an .npz file")
     try:

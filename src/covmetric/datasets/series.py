@@ -78,7 +78,7 @@ def describe_series(arrays: LabelledArrays, descriptor: Any = None) -> Bunch:
     >>> data.X.shape, len(data.series)
     ((4, 3, 3), 4)
     """
-    series = [_without_padding(one) for one in arrays.X.astype(np.float64)]
+    series = [without_padding(one) for one in arrays.X.astype(np.float64)]
     matrices = (SeriesCovariances() if descriptor is None else descriptor).fit_transform(series)
     return Bunch(X=matrices, y=arrays.y, train=arrays.train, groups=arrays.groups, series=series)
 
@@ -133,7 +133,18 @@ def _path(file: Any, folder: Any) -> Path:
     return named
 
 
-def _without_padding(series: FloatArray) -> FloatArray:
-    """Return a series up to its last sample that is neither zero nor NaN in all channels."""
+def without_padding(series: FloatArray) -> FloatArray:
+    """Return a series up to its last sample that is neither zero nor NaN in all channels.
+
+    Parameters
+    ----------
+    series : array of shape (channels, times)
+        The series, which may be padded at the end.
+
+    Returns
+    -------
+    array of shape (channels, times_i)
+        A view without the padding.
+    """
     used = np.flatnonzero(~((series == 0.0) | np.isnan(series)).all(axis=0))
     return series[:, : used[-1] + 1] if len(used) else series

@@ -7,7 +7,13 @@ from covmetric.descriptors.features import FEATURE_SETS, FEATURES, feature_names
 from covmetric.descriptors.image_sets import ImageSetCovariances
 from covmetric.descriptors.images import ImageCovariances
 from covmetric.descriptors.integral import box_covariances
-from covmetric.descriptors.reading import UnreadableImage, make_thumbnail, read_image, read_image_and_mask
+from covmetric.descriptors.reading import (
+    UnreadableImage,
+    has_colours,
+    make_thumbnail,
+    read_image,
+    read_image_and_mask,
+)
 from covmetric.descriptors.regions import REGIONS, Boxes, GridPatches, RandomPatches, Regions, Whole, get_regions
 from covmetric.descriptors.series import FilterBank, SeriesCovariances, sliding_windows
 from covmetric.model_file import register_components, register_stateful
@@ -41,6 +47,7 @@ __all__ = [
     "box_covariances",
     "feature_names",
     "get_regions",
+    "has_colours",
     "make_thumbnail",
     "pixel_features",
     "read_image",

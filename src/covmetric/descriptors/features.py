@@ -62,7 +62,7 @@ class Planes:
         if self.pixels.ndim == 2:
             raise ValueError(
                 f"feature {'RGB'[index]!r} needs a colour image, but this image is grey, of shape {self.pixels.shape}: "
-                "remove R, G and B from the features, or repeat the grey values in three channels"
+                "use features='grey', remove R, G and B from the features, or repeat the grey values in three channels"
             )
         return np.asarray(self.pixels[..., index])
 
@@ -136,6 +136,9 @@ FEATURE_SETS: dict[str, list[Feature]] = {
     "colour": ["x", "y", "R", "G", "B", "|Ix|", "|Iy|", "|Ixx|", "|Iyy|"],
 }
 
+#: Other spellings of the names in `FEATURE_SETS`.
+SPELLINGS = {"gray": "grey", "color": "colour"}
+
 
 def pixel_features(image: Any, features: Features = "grey") -> FloatArray:
     """Compute the features of each pixel of an image.
@@ -145,10 +148,10 @@ def pixel_features(image: Any, features: Features = "grey") -> FloatArray:
     image : array of shape (rows, columns) or (rows, columns, 3)
         Grey values, or red, green and blue, of any real dtype and in any units.
     features : str or list, default='grey'
-        A name from `FEATURE_SETS`, or a list. "grey" stands for I, |Ix|, |Iy|, |Ixx|, |Iyy|, and "colour" for x, y, R,
-        G, B and the same four derivatives. A list may contain names from `FEATURES` and functions, each of which maps
-        the image in float64 to an array of shape (rows, columns). x is the column and y the row, counted from 0; |grad|
-        is sqrt(Ix^2 + Iy^2), and angle is arctan(|Iy| / |Ix|).
+        A name from `FEATURE_SETS`, which may also be spelled "gray" and "color", or a list. "grey" stands for I, |Ix|,
+        |Iy|, |Ixx|, |Iyy|, and "colour" for x, y, R, G, B and the same four derivatives. A list may contain names from
+        `FEATURES` and functions, each of which maps the image in float64 to an array of shape (rows, columns). x is the
+        column and y the row, counted from 0; |grad| is sqrt(Ix^2 + Iy^2), and angle is arctan(|Iy| / |Ix|).
 
     Returns
     -------
@@ -201,6 +204,7 @@ def feature_list(features: Any) -> list[Feature]:
         If a feature is unknown or the list is empty.
     """
     if isinstance(features, str):
+        features = SPELLINGS.get(features, features)
         if features not in FEATURE_SETS:
             hint = f"; for the single feature write [{features!r}]" if features in FEATURES else ""
             raise ValueError(f"features must be {_quoted(FEATURE_SETS)}, or a list of features; got {features!r}{hint}")

@@ -47,7 +47,8 @@ def read_image(source: Any) -> FloatArray:
         The image. Files may have any format that Pillow reads, and need the package pillow
         (``pip install "covmetric[images]"``). Grey images of 1, 8, 16 or 32 bits give two-dimensional arrays. Palettes,
         CMYK, YCbCr, HSV and Lab are converted to RGB. Transparency is dropped without blending; see
-        `read_image_and_mask`. Only the first frame of animations and stacks is read. The EXIF orientation is ignored.
+        `read_image_and_mask`. Only the first frame of animations and stacks is read. The EXIF orientation
+        is applied, so that the image is upright as in an image viewer.
 
     Returns
     -------
@@ -156,6 +157,42 @@ def _stretched(pixels: FloatArray, low: float, high: float) -> FloatArray:
     return 255.0 * ((pixels / 2.0 - low / 2.0) / spread) if spread > 0.0 else np.zeros_like(pixels)
 
 
+def has_colours(source: Any) -> bool:
+    """Return whether an image file is read in colour, from its header alone.
+
+    Parameters
+    ----------
+    source : path
+        The file.
+
+    Returns
+    -------
+    bool
+        False for grey images. True for colour images, and for files that are not images.
+
+    Raises
+    ------
+    OSError
+        If the file does not exist or cannot be accessed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from PIL import Image
+    >>> with tempfile.NamedTemporaryFile(suffix=".png") as file:
+    ...     Image.new("L", (4, 4)).save(file.name)
+    ...     has_colours(file.name)
+    False
+    """
+    pillow = _import_pillow()
+    with open(source, "rb") as file:
+        try:
+            with pillow.open(file) as image:
+                return image.mode not in _GREY | _DEEP
+        except Exception:  # reading the image explains what is wrong
+            return True
+
+
 def _read(source: Any, with_mask: bool) -> tuple[FloatArray, npt.NDArray[np.bool_] | None]:
     if _is_pillow_image(source):
         return _converted(source, "this image", with_mask)
@@ -182,12 +219,13 @@ def _read(source: Any, with_mask: bool) -> tuple[FloatArray, npt.NDArray[np.bool
 def _converted(image: Any, name: str, with_mask: bool) -> tuple[FloatArray, npt.NDArray[np.bool_] | None]:
     """Return the values of a Pillow image, and its mask if it is requested and the image has transparency."""
     mode = image.mode
-    if mode in _DEEP:
-        return np.asarray(image, dtype=np.float64), None
-    if mode not in _GREY | _COLOUR:
+    if mode not in _DEEP | _GREY | _COLOUR:
         raise UnreadableImage(
             f"cannot read {name!r}: Pillow's mode {mode!r} is not supported; convert the image to 'RGB'"
         )
+    image = _upright(image)
+    if mode in _DEEP:
+        return np.asarray(image, dtype=np.float64), None
     if mode == "La":  # Pillow converts premultiplied grey to LA only
         image = image.convert("LA")
     # The alpha channel is converted even if it is dropped later, because Pillow warns when a palette loses it.
@@ -198,6 +236,11 @@ def _converted(image: Any, name: str, with_mask: bool) -> tuple[FloatArray, npt.
     if transparent:
         values = values[..., 0] if mode in _GREY else values[..., :3]
     return np.ascontiguousarray(values, dtype=np.float64), mask
+
+
+def _upright(image: Any) -> Any:
+    """Return the image turned or mirrored as its EXIF orientation says, or the image itself if it says nothing."""
+    return import_module("PIL.ImageOps").exif_transpose(image)
 
 
 def _is_pillow_image(source: Any) -> bool:

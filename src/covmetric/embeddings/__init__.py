@@ -32,6 +32,9 @@ EMBEDDINGS: dict[str, type[Embedding]] = {
 
 __all__ = ["EMBEDDINGS", "Embedding", "Tangent", "TangentPCA", "VectorisedIdentity", "VectorisedLog", "get_embedding"]
 
+# The metrics of pyRiemann, with the embedding that a user of each is most likely to want.
+_OF_PYRIEMANN = {"riemann": "relog", "logeuclid": "log", "euclid": "id", "logchol": "chol", "cholesky": "chol"}
+
 _SAVABLE: tuple[type[Embedding], ...] = (*EMBEDDINGS.values(), VectorisedIdentity)
 for _cls in _SAVABLE:
     register_stateful(_cls)
@@ -62,4 +65,4 @@ def get_embedding(phi: str | Embedding, **settings: Any) -> Embedding:
     >>> get_embedding("power", p=0.25, reg=1e-6)
     Power(reg=1e-06, p=0.25)
     """
-    return resolve("phi", phi, EMBEDDINGS, Embedding, settings=settings)
+    return resolve("phi", phi, EMBEDDINGS, Embedding, settings=settings, elsewhere=_OF_PYRIEMANN)

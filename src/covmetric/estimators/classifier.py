@@ -134,6 +134,33 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         tags.input_tags.three_d_array = True
         return tags
 
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters of the classifier, and of its learner by names such as ``learner__phi``.
+
+        Parameters
+        ----------
+        **params : object
+            The parameters.
+
+        Returns
+        -------
+        CovMetricClassifier
+            The classifier itself.
+
+        Raises
+        ------
+        ValueError
+            If a parameter of the learner is set and the learner is None, or if a name is unknown.
+        """
+        nested = [name for name in params if name.startswith("learner__")]
+        if nested and params.get("learner", self.learner) is None:
+            raise ValueError(
+                f"{nested[0]} cannot be set, because learner is None: pass a learner that has this parameter, "
+                "CovMetricClassifier(learner=CovMetric())"
+            )
+        super().set_params(**params)
+        return self
+
     @property
     def metric_(self) -> LearnedMetric:  # type: ignore[override]
         """The learned metric."""

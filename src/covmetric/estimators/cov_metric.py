@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Self
 
+import numpy as np
 import numpy.typing as npt
 
 from covmetric._utils.validation import FloatArray, IntArray, generator
@@ -12,7 +13,7 @@ from covmetric.constraints import RandomPairs, get_pairs
 from covmetric.estimators.mixin import MetricMixin, SolvedMixin
 from covmetric.estimators.parameters import settings_from_parameters
 from covmetric.estimators.saving import SavedEstimator
-from covmetric.learning.examples import check_labelled, embedding_for, require_classes
+from covmetric.learning.examples import check_labelled, embedding_for, require_classes, warn_lone_examples
 from covmetric.learning.fit import FittedProblem, fit_path
 from covmetric.learning.progress import progress_callback
 from covmetric.learning.settings import LearningSettings
@@ -218,6 +219,8 @@ class CovMetric(SavedEstimator, SolvedMixin, MetricMixin):
     ) -> tuple[FittedProblem, FloatArray]:
         """Learn from checked examples, which may lack some classes; return the problem and the embedded examples."""
         self.n_features_in_ = int(array.shape[1])
+        if self.lam != np.inf:
+            warn_lone_examples(codes)
         embedding = embedding_for(self.phi, array, self.reg)
         embedded = embedding.fit_transform(array, n_jobs=self.n_jobs)
         rng = generator(self.random_state)

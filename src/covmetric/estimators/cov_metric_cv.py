@@ -110,7 +110,9 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
     best_estimator_ : CovMetric
         The estimator with the chosen parameters, fitted on all the examples.
     best_params_ : dict
-        The chosen parameters, including those of the rule if there are several candidates for it.
+        The chosen parameters: phi, pairs, slack and lam, and the prior and rule, n_neighbors and C if there are several
+        candidates for them. A parameter that the chosen rule does not have is None; pairs and slack have no effect if
+        lam is inf.
     best_rule_ : dict
         The rule that was scored with the chosen parameters: its name 'rule', and 'n_neighbors' or 'C'. It is empty if
         distances were scored.
@@ -233,7 +235,8 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
     def best_rule_(self) -> dict[str, Any]:
         """The rule that was scored with the chosen parameters."""
         if "rule" in self.best_params_:
-            return {name: self.best_params_[name] for name in RULE_PARAMS if name in self.best_params_}
+            chosen = {name: self.best_params_.get(name) for name in RULE_PARAMS}
+            return {name: value for name, value in chosen.items() if value is not None}
         (scoring,) = make_scorings(self)
         return scoring.params
 

@@ -105,17 +105,16 @@ def make_grid(search: Any, X: npt.NDArray[Any]) -> Grid:
     metrics: list[PhiCandidates] = []
     params: list[dict[str, Any]] = []
     keys: list[tuple[int, ...]] = []
+    used = {name for scoring in scorings for name in scoring.params}
+    of_rules = [name for name in RULE_PARAMS if name in used] if len(scorings) > 1 else []
 
     def add(phi: int, prior: int, pairs: int | None, slack: int | None, lam: float) -> None:
         metric: dict[str, Any] = {"phi": phis[phi]}
         metric.update({name: value for name, value in priors[prior].items() if name in shown})
-        if pairs is not None:
-            metric["pairs"] = all_pairs[pairs]
-        if slack is not None:
-            metric["slack"] = slacks[slack]
-        metric["lam"] = lam
+        # A fixed metric has no pairs and no slack. All candidates have the same keys, so that a user can rely on them.
+        metric |= {"pairs": all_pairs[pairs or 0], "slack": slacks[slack or 0], "lam": lam}
         for i, scoring in enumerate(scorings):
-            params.append({**metric, **(scoring.params if len(scorings) > 1 else {})})
+            params.append({**metric, **{name: scoring.params.get(name) for name in of_rules}})
             keys.append((i, phi, prior, pairs or 0, slack or 0, lambdas.index(lam)))
 
     for i, phi in enumerate(phis):

@@ -228,7 +228,8 @@ def choice_of(classifier: Any) -> tuple[str, int]:
     settings = [
         f"{name}={value:.3g}" if isinstance(value, float) else f"{name}={getattr(value, 'name', value)}"
         for name, value in sorted(parameters.items(), key=lambda item: isinstance(item[1], float))
-        if name not in ("pairs", "slack")  # CovMetricCV has a single candidate for these by default
+        if name not in ("pairs", "slack")
+        and value is not None  # CovMetricCV has a single candidate for these by default
     ]
     return " ".join(settings), len(search.cv_results_["params"])
 

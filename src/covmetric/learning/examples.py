@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,14 @@ from covmetric.embeddings import Embedding, get_embedding
 # The most accurate Phi on NATOPS, ERing and Epilepsy (docs/estimators.md).
 DEFAULT_PHI = "relog"
 # The embedding checks for NaN and infinity, because its messages name the index of the entry.
+_FROM_SERIES = (
+    ": compute their covariance matrices first, SeriesCovariances().fit_transform(X) or make_pipeline("
+    "SeriesCovariances(), ...), from covmetric.descriptors"
+)
+_FROM_IMAGES = (
+    ": compute covariance matrices of images first, ImageCovariances().fit_transform(X) or make_pipeline("
+    "ImageCovariances(), ...), from covmetric.descriptors"
+)
 _VALIDATION: dict[str, Any] = {"allow_nd": True, "dtype": "numeric", "ensure_all_finite": False}
 
 
@@ -45,6 +54,7 @@ def check_examples(estimator: BaseEstimator, X: Any, *, reset: bool = False) -> 
     ValueError
         If X has the wrong shape, or does not match the examples that the estimator was fitted on.
     """
+    _refuse_raw_data(X)
     X, hermitian = _split_complex(X)
     array = validate_data(estimator, X, reset=reset, **_VALIDATION)
     return _check_shape(array if hermitian is None else hermitian)
@@ -86,6 +96,8 @@ def check_labelled(
     UserWarning
         If every label has exactly one "/", as pyRiemann's `encode_domains` makes labels.
     """
+    _refuse_raw_data(X)
+    _refuse_single_matrix(X, y)
     X, hermitian = _split_complex(X)
     array, labels = validate_data(estimator, X, y, reset=reset, ensure_min_samples=2 if reset else 1, **_VALIDATION)
     check_classification_targets(labels)
@@ -103,6 +115,28 @@ def _warn_of_domains(classes: npt.NDArray[Any]) -> None:
             "the same class in two domains counts as two classes; wrap the estimator in "
             "pyriemann.transfer.TLClassifier, which decodes the labels, or pass the y of decode_domains, with the "
             "domains as groups"
+        )
+
+
+def _refuse_raw_data(X: Any) -> None:
+    """Raise ValueError, with the descriptor that is needed, if X holds paths or MNE epochs instead of matrices."""
+    if hasattr(X, "get_data") and hasattr(X, "ch_names"):
+        raise ValueError(f"X is an object of the class {type(X).__name__}, which holds series{_FROM_SERIES}")
+    first = X[0] if isinstance(X, list | tuple) and X else X.flat[0] if isinstance(X, np.ndarray) and X.size else X
+    if isinstance(first, str | os.PathLike) and np.ndim(X) < 2:
+        raise ValueError(
+            f"X must hold matrices or vectors, but it holds the path {str(os.fspath(first))!r:.80}{_FROM_IMAGES}"
+        )
+
+
+def _refuse_single_matrix(X: Any, y: Any) -> None:
+    """Raise ValueError if X is one matrix and y has the labels of many."""
+    if not (isinstance(X, np.ndarray) and X.ndim == 2 and X.shape[0] == X.shape[1] > 1 and np.ndim(y) == 1):
+        return
+    if len(y) != len(X) and np.array_equal(X, X.T.conj()):
+        raise ValueError(
+            f"X is a single symmetric matrix of shape {X.shape}, but y has {len(y)} labels: was a stack of matrices of "
+            f"shape ({len(y)}, {len(X)}, {len(X)}) meant, X instead of X[0]?"
         )
 
 
@@ -128,6 +162,21 @@ def require_classes(classes: npt.NDArray[Any]) -> None:
     """
     if len(classes) < 2:
         raise ValueError(f"y has only one class, {classes.tolist()[0]!r}: at least two classes are needed")
+
+
+def warn_lone_examples(codes: IntArray) -> None:
+    """Warn if every class has a single example, because there are then no similar pairs to learn from.
+
+    Parameters
+    ----------
+    codes : array of int of shape (l,)
+        The class of each example.
+    """
+    if np.bincount(codes).max() < 2:
+        warn(
+            "every class has only one example: the metric is learned from dissimilar pairs alone, so it cannot know "
+            "what varies within a class; pass more examples, or set lam=inf for a fixed metric"
+        )
 
 
 def embedding_for(phi: Any, X: npt.NDArray[Any], reg: float) -> Embedding:
@@ -187,7 +236,9 @@ def check_entries(array: npt.NDArray[Any]) -> None:
 def _check_shape(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     if array.ndim == 3:
         if array.shape[1] != array.shape[2] or array.shape[1] == 0:
-            raise ValueError(f"X must hold square matrices, shape (l, n, n) with n >= 1; got {array.shape}")
+            remedy = f". If these are series of shape (l, channels, times){_FROM_SERIES}" if array.size else ""
+            raise ValueError(f"X must hold square matrices, shape (l, n, n) with n >= 1; got {array.shape}{remedy}")
     elif array.ndim != 2:
-        raise ValueError(f"X must have shape (l, n, n) for matrices, or (l, d) for vectors; got {array.shape}")
+        remedy = f". If these are colour images{_FROM_IMAGES}" if array.ndim == 4 and array.shape[3] == 3 else ""
+        raise ValueError(f"X must have shape (l, n, n) for matrices, or (l, d) for vectors; got {array.shape}{remedy}")
     return array

@@ -88,19 +88,17 @@ def search_candidates(
     interruption: BaseException | None = None
     n_done = 0
     results = iter(Parallel(n_jobs, return_as="generator")(work))
-    for fold, g in tqdm(tasks, "search", disable=not verbose):
-        try:
+    try:
+        for fold, g in tqdm(tasks, "search", disable=not verbose):
             values, reason = next(results)
-        except (KeyboardInterrupt, TerminatedWorkerError) as error:
-            interruption = error
-            break
-        scores[rows[g], fold] = values
-        if reason == INTERRUPTED:
-            interruption = KeyboardInterrupt()
-            break
-        n_done += 1
-        if reason:
-            failures.append(f"phi {grid[g].phi!r}: {reason}")
+            scores[rows[g], fold] = values
+            if reason == INTERRUPTED:
+                raise KeyboardInterrupt
+            n_done += 1
+            if reason:
+                failures.append(f"phi {grid[g].phi!r}: {reason}")
+    except (KeyboardInterrupt, TerminatedWorkerError) as error:  # Ctrl-C may also arrive while the bar is drawn
+        interruption = error
     if interruption is not None:
         n_complete = n_done // len(grid)
         if n_complete:  # compare all candidates on the same folds

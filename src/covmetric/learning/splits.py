@@ -129,9 +129,9 @@ def make_splits(
         warnings.filterwarnings("ignore", message="The least populated class")
         folds = list(check_cv(cv, codes, classifier=True).split(X, codes, groups))
     splits = [Split(np.asarray(train, dtype=np.int64), np.asarray(test, dtype=np.int64)) for train, test in folds]
-    _check_splits(splits, codes)
+    _check_splits(splits, codes, grouped=groups is not None)
     if not new_classes:
-        _check_classes(splits, codes)
+        _check_classes(splits, codes, grouped=groups is not None)
     if groups is None:
         return splits
     return [replace(split, groups=groups[split.train], test_groups=groups[split.test]) for split in splits]
@@ -157,7 +157,7 @@ def _stratified_folds(n_folds: int, codes: IntArray, groups: IntArray | None, se
     return StratifiedKFold(min(n_folds, most_examples), shuffle=True, random_state=seed)
 
 
-def _check_splits(splits: list[Split], codes: IntArray) -> None:
+def _check_splits(splits: list[Split], codes: IntArray, grouped: bool) -> None:
     """Raise ValueError if a split cannot be learned from."""
     if not splits:
         raise ValueError("cv has no splits: at least one split is needed")
@@ -171,13 +171,15 @@ def _check_splits(splits: list[Split], codes: IntArray) -> None:
                     f"the {name} part of split {fold} has the index {outside[0]}: it must be in 0..{len(codes) - 1}"
                 )
         if len(np.unique(codes[split.train])) < 2:
+            remedy = (
+                "finer groups, if one group holds all examples of a class" if grouped else "more examples per class"
+            )
             raise ValueError(
-                f"the training part of split {fold} has only one class; if a group holds all examples of a class, pass "
-                "finer groups, or a list of splits as cv"
+                f"the training part of split {fold} has only one class: pass {remedy}, or a list of splits as cv"
             )
 
 
-def _check_classes(splits: list[Split], codes: IntArray) -> None:
+def _check_classes(splits: list[Split], codes: IntArray, grouped: bool) -> None:
     """Warn if classes are tested but not trained on; raise ValueError if this holds for all classes of all splits."""
     if not any(np.isin(codes[split.test], codes[split.train]).any() for split in splits):
         raise ValueError(
@@ -188,5 +190,6 @@ def _check_classes(splits: list[Split], codes: IntArray) -> None:
     if untrained:
         warn(
             f"{len(untrained)} of {int(codes.max()) + 1} classes are tested in a fold that did not train on them, "
-            "because they have too few examples or groups: their examples count as errors for every candidate"
+            f"because they have too few {'groups' if grouped else 'examples'}: their examples count as errors for "
+            "every candidate"
         )

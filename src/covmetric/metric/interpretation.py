@@ -92,6 +92,53 @@ class Patterns:
         more = "" if len(pattern) <= entries else " ..."
         return " ".join(f"{_format(pattern[j])} {self.names[j]}" for j in largest) + more
 
+    def to_mne(self, info: Any) -> Any:
+        """Return the filters and patterns in the form of MNE, which draws them as maps of the head.
+
+        Parameters
+        ----------
+        info : mne.Info
+            The channels with their positions, in the order of the rows of the matrices.
+
+        Returns
+        -------
+        mne.decoding.SpatialFilter
+            For example for ``to_mne(info).plot_patterns()``. Its eigenvalues are `values`.
+
+        Raises
+        ------
+        ImportError
+            If MNE is not installed, or is older than 1.11, the first version with `SpatialFilter`.
+        ValueError
+            If the entries of a pattern are not channels, if they are complex, or if `info` has another number of
+            channels.
+
+        Examples
+        --------
+        >>> import mne
+        >>> import numpy as np
+        >>> from covmetric import LearnedMetric, get_embedding
+        >>> metric = LearnedMetric(get_embedding("log").fit(np.eye(2)[None]), np.diag([1.0, 3.0]))
+        >>> info = mne.create_info(["C3", "C4"], 100.0, "eeg").set_montage("biosemi64")
+        >>> metric.patterns(info.ch_names).to_mne(info).patterns
+        array([[0., 1.],
+               [1., 0.]])
+        """
+        try:
+            from mne.decoding import SpatialFilter
+        except ImportError as error:
+            raise ImportError(f"Patterns.to_mne needs the package mne, version 1.11 or newer: {error}") from error
+        channels = len(info["ch_names"])
+        if channels != len(self.names):
+            raise ValueError(
+                f"info has {channels} channels, but a pattern has {len(self.names)} entries, {self.names[0]!r} to "
+                f"{self.names[-1]!r}. If the entries are channels, pick the same ones from info. If they are pairs of "
+                "channels, they have no place on the head: draw importance(), or learn with phi='relog' or 'log'"
+            )
+        if np.iscomplexobj(self.patterns):
+            raise ValueError("the patterns of Hermitian matrices are complex: draw their magnitudes, np.abs(patterns)")
+        return SpatialFilter(info, self.filters, evals=self.values, patterns=self.patterns, patterns_method="pinv")
+
     def __str__(self) -> str:
         printed = range(min(len(self), _N_PRINTED))
         lines = ["pattern  share of tr W  largest channels"]

@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from covmetric.plotting.axes import import_matplotlib
+
 
 def new_figure(width: float, height: float, columns: int, rows: int = 1, **settings: Any) -> tuple[Any, Any]:
     """Make a figure with a grid of axes, without pyplot, so that there is no window and no global state.
@@ -34,11 +36,8 @@ def new_figure(width: float, height: float, columns: int, rows: int = 1, **setti
     >>> axes.shape
     (2,)
     """
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = import_matplotlib("matplotlib.figure", "drawing").Figure(figsize=(width, height), layout="constrained")
+    import_matplotlib("matplotlib.backends.backend_agg", "drawing").FigureCanvasAgg(figure)
     axes = figure.subplots(rows, columns, squeeze=False, **settings)
     return figure, axes[0] if rows == 1 else axes
 

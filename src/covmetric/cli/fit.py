@@ -1,0 +1,164 @@
+"""`covmetric fit DATA -o MODEL`: learn from labelled data and write a model."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from covmetric.cli.arguments import check_output, integer_at_least, positive_number
+from covmetric.cli.command import INCOMPLETE, INTERRUPTED, Command
+from covmetric.cli.data import add_data_arguments, print_skipped, read_labelled, shows_progress
+from covmetric.cli.tables import print_json, print_wrapped
+
+_RULES = ("auto", "neighbors", "mean", "logistic", "svm")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the subcommand.
+
+    Parameters
+    ----------
+    parser : argparse.ArgumentParser
+        The parser of the subcommand.
+    """
+    add_data_arguments(parser)
+    parser.add_argument("-o", "--out", type=Path, required=True, metavar="MODEL", help="write the model to this file")
+    parser.add_argument(
+        "--rule",
+        choices=_RULES,
+        default="auto",
+        help="decision rule; auto chooses it together with the metric, by cross-validation (default: %(default)s)",
+    )
+    parser.add_argument("--phi", metavar="NAME", help="embedding of the matrices, such as log (default: chosen)")
+    parser.add_argument(
+        "--lam", type=_lam, metavar="LAMBDA", help="regularisation; inf keeps the metric fixed (default: chosen)"
+    )
+    parser.add_argument(
+        "--neighbors", type=integer_at_least(1), metavar="K", help="number of neighbours that vote (default: 3)"
+    )
+    parser.add_argument(
+        "--patches",
+        type=integer_at_least(2),
+        metavar="SIZE",
+        help="describe images by square patches of SIZE pixels instead of as a whole",
+    )
+    parser.add_argument(
+        "--decision",
+        choices=("vote", "nearest-set"),
+        default="vote",
+        help="with --patches: the patches vote, or the class is that of the training image with the nearest set of "
+        "patches (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--reg",
+        type=float,
+        default=1e-6,
+        metavar="FRACTION",
+        help="fraction of its mean eigenvalue that is added to the diagonal of each matrix (default: %(default)s)",
+    )
+    parser.add_argument("--no-thumbnails", action="store_true", help="do not store small pictures of the images")
+    parser.add_argument("--seed", type=integer_at_least(0), default=0, metavar="N", help="seed (default: %(default)s)")
+    parser.add_argument("--jobs", type=int, metavar="N", help="number of processes (default: 1)")
+    parser.add_argument("--keep", action="store_true", help="after Ctrl-C, write the best model so far")
+    parser.add_argument("--json", action="store_true", help="print only the result, as JSON")
+
+
+def run(options: argparse.Namespace) -> int | None:
+    """Read the data, fit the model and write it.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        The parsed arguments.
+
+    Returns
+    -------
+    int or None
+        The exit code.
+    """
+    check_output("-o", options.out)
+    inputs = read_labelled(options.data, options.kind, options.labels)
+
+    from covmetric.models import save_model
+    from covmetric.tasks import FitSettings, ModelView, fit_model, summary
+
+    started = time.perf_counter()
+    settings = FitSettings(
+        rule=options.rule,
+        phi=options.phi,
+        lam=options.lam,
+        n_neighbors=options.neighbors,
+        reg=options.reg,
+        features=options.features,
+        patches=options.patches,
+        decision=options.decision,
+        thumbnails=not options.no_thumbnails,
+        skip_broken=options.skip_broken,
+        seed=options.seed,
+        n_jobs=options.jobs,
+        progress=shows_progress(options),
+    )
+    result = fit_model(inputs, settings)
+    print_skipped(result.skipped)
+    if result.interrupted and not options.keep:
+        print("no model was written; --keep writes the best so far", file=sys.stderr)
+        raise KeyboardInterrupt
+    save_model(result.model, options.out)
+    view = ModelView(result.model)
+    facts = {
+        "model": str(options.out),
+        "n_examples": result.n_examples,
+        "skipped": [list(one) for one in result.skipped],
+        "interrupted": result.interrupted,
+        "seconds": time.perf_counter() - started,
+        **summary(view),
+    }
+    if options.json:
+        print_json(facts)
+    else:
+        _print_result(facts)
+    if result.interrupted:
+        return INTERRUPTED
+    return INCOMPLETE if result.skipped else None
+
+
+def _print_result(facts: dict[str, object]) -> None:
+    classes, rule, score = facts["classes"], facts["rule"], facts["score"]
+    assert isinstance(classes, list) and isinstance(rule, dict)
+    settings = facts["parameters"]
+    assert isinstance(settings, dict)
+    print_wrapped(
+        f"Learned from {facts['n_examples']} {facts['kind']} of {len(classes)} classes: {', '.join(classes)}."
+    )
+    chosen = ", ".join(f"{name} {value}" for name, value in rule.items())
+    print_wrapped(f"phi {settings.get('phi')}, lambda {settings.get('lam')}, {chosen}.")
+    if isinstance(score, float):
+        print_wrapped(
+            f"Accuracy in cross-validation on these data: {100 * score:.1f} percent (optimistic, because the settings "
+            "were chosen by it)."
+        )
+    certificate = facts["certificate"]
+    if isinstance(certificate, dict):
+        print_wrapped(f"Certificate: {certificate['text']}.")
+    else:
+        print_wrapped("The metric is fixed, so there is nothing to certify.")
+    print_wrapped(f"The model is in {facts['model']}.")
+
+
+def _lam(text: str) -> float:
+    return float("inf") if text == "inf" else positive_number(text)
+
+
+FIT = Command(
+    add_arguments,
+    run,
+    (
+        "covmetric fit textures/ -o textures.model                # one folder of images per class",
+        "covmetric fit textures/ -o textures.model --patches 64   # several regions per image",
+        "covmetric fit photos/ --labels labels.csv -o photos.model",
+        "covmetric fit trials.npz -o trials.model                 # X, y and groups",
+        "covmetric fit trials-epo.fif -o trials.model --rule mean --phi relog --lam 0.01",
+    ),
+)

@@ -1,0 +1,87 @@
+"""`covmetric predict MODEL FILES...`: the class of new examples."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+from covmetric.cli.command import INCOMPLETE, Command
+from covmetric.cli.data import print_skipped, read_model_view, usable_images
+from covmetric.cli.tables import print_json
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the subcommand.
+
+    Parameters
+    ----------
+    parser : argparse.ArgumentParser
+        The parser of the subcommand.
+    """
+    parser.add_argument("model", type=Path, metavar="MODEL", help="a file that `covmetric fit` wrote")
+    parser.add_argument(
+        "files",
+        type=Path,
+        nargs="+",
+        metavar="FILES",
+        help="images and folders of images, or .npz, .npy and .fif files with X of the kind that the model takes",
+    )
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument(
+        "--csv", action="store_true", help="print CSV: name, predicted, probability, and one column a class"
+    )
+    form.add_argument("--json", action="store_true", help="print only the result, as JSON")
+    parser.add_argument(
+        "--skip-broken",
+        action="store_true",
+        help="leave out files that are not images, name them, and exit with code 1",
+    )
+
+
+def run(options: argparse.Namespace) -> int | None:
+    """Load the model, and print the class of each example.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        The parsed arguments.
+
+    Returns
+    -------
+    int or None
+        The exit code.
+    """
+    view = read_model_view(options.model)
+
+    from covmetric.datasets.inputs import read_queries
+    from covmetric.tasks import predict
+
+    inputs, skipped = usable_images(view, read_queries(options.files, view.kind), options.skip_broken)
+    predictions = predict(view, inputs.names, inputs.examples) if len(inputs) else []
+    print_skipped(skipped)
+    if options.json:
+        print_json({"model": str(options.model), "predictions": [asdict(one) for one in predictions]})
+    elif options.csv:
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(["name", "predicted", "probability", *view.classes])
+        for one in predictions:
+            writer.writerow([one.name, one.predicted, one.probability, *one.probabilities.values()])
+    else:
+        width = max((len(one.name) for one in predictions), default=0)
+        for one in predictions:
+            print(f"{one.name:<{width}}  {one.predicted}  {one.probability:.2f}")
+    return INCOMPLETE if skipped else None
+
+
+PREDICT = Command(
+    add_arguments,
+    run,
+    (
+        "covmetric predict textures.model new.png other.jpg",
+        "covmetric predict textures.model inbox/ --csv > classes.csv",
+        "covmetric predict trials.model session2.npz --json",
+    ),
+)

@@ -1,0 +1,105 @@
+"""`covmetric search MODEL QUERY`: the training examples that are most similar to a query."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from covmetric.cli.arguments import check_page, integer_at_least
+from covmetric.cli.command import Command
+from covmetric.cli.data import read_model_view
+from covmetric.cli.tables import print_json
+
+if TYPE_CHECKING:
+    from covmetric.tasks import Neighbor
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments of the subcommand.
+
+    Parameters
+    ----------
+    parser : argparse.ArgumentParser
+        The parser of the subcommand.
+    """
+    parser.add_argument("model", type=Path, metavar="MODEL", help="a file that `covmetric fit` wrote")
+    parser.add_argument(
+        "query", type=Path, metavar="QUERY", help="an image, a folder of images, or an .npz, .npy or .fif file with X"
+    )
+    parser.add_argument(
+        "-k", type=integer_at_least(1), default=5, metavar="N", help="number of neighbours (default: %(default)s)"
+    )
+    parser.add_argument("--html", type=Path, metavar="FILE", help="also write a page with pictures to this file")
+    parser.add_argument("--json", action="store_true", help="print only the result, as JSON")
+
+
+def run(options: argparse.Namespace) -> int | None:
+    """Load the model, and print the nearest training examples of each query.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        The parsed arguments.
+
+    Returns
+    -------
+    int or None
+        The exit code.
+    """
+    check_page("--html", options.html)
+    view = read_model_view(options.model)
+
+    from covmetric.datasets.inputs import read_queries
+
+    inputs = read_queries([options.query], view.kind)
+    found = view.neighbors(inputs.examples, options.k)
+    if options.json:
+        queries = [
+            {"query": name, "neighbors": [_as_dict(one) for one in near]}
+            for name, near in zip(inputs.names.tolist(), found, strict=True)
+        ]
+        print_json({"model": str(options.model), "k": options.k, "queries": queries})
+    else:
+        for name, near in zip(inputs.names.tolist(), found, strict=True):
+            print_neighbors(name, near)
+    if options.html is not None:
+        from covmetric.report import write_search_page
+
+        command = shlex.join(["covmetric", *options.arguments])
+        write_search_page(options.html, options.model.stem, view, inputs, found, command)
+        if not options.json:
+            print(f"The page is in {options.html}.")
+    return None
+
+
+def print_neighbors(query: str, neighbors: list[Neighbor]) -> None:
+    """Print the neighbours of a query, nearest first.
+
+    Parameters
+    ----------
+    query : str
+        The name of the query.
+    neighbors : list of Neighbor
+        The neighbours.
+    """
+    print(f"{query}: distance, class, name of the nearest training examples")
+    width = max(len(one.label) for one in neighbors)
+    for one in neighbors:
+        print(f"  {one.distance:8.4f}  {one.label:<{width}}  {one.name}")
+
+
+def _as_dict(neighbor: Neighbor) -> dict[str, Any]:
+    return {"name": neighbor.name, "label": neighbor.label, "distance": neighbor.distance}
+
+
+SEARCH = Command(
+    add_arguments,
+    run,
+    (
+        "covmetric search textures.model new.png -k 5",
+        "covmetric search textures.model new.png -k 12 --html neighbours.html   # with pictures",
+        "covmetric search trials.model session2.npz --json",
+    ),
+)

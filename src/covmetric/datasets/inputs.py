@@ -1,0 +1,301 @@
+"""Examples as they are before they are described: files of images, series, or matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from covmetric.datasets.label_files import Labels, read_labels
+
+#: What the path of examples may be, for messages and help.
+CONTENT = (
+    "a folder with one folder of images per class (folders below a class are groups), a folder of images with a CSV "
+    "file of labels, an .npz file with X, matrices of shape (l, n, n) or series of shape (l, channels, times), y and "
+    "optionally groups (or X_train, y_train, X_test and y_test), an .npy file with a CSV file of labels, or a .fif "
+    "file of MNE epochs"
+)
+#: The kinds of examples.
+KINDS = ("images", "series", "matrices")
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Examples, with their names and, if they are known, their labels and groups.
+
+    Attributes
+    ----------
+    kind : {'images', 'series', 'matrices'}
+        What the examples are.
+    examples : list of paths, list of arrays of shape (channels, times), or array of shape (l, n, n)
+        The examples.
+    names : array of str of shape (l,)
+        The name of each example: its path relative to the folder, or its number.
+    y : array of shape (l,) or None
+        The labels.
+    groups : array of shape (l,) or None
+        The groups.
+    channels : list of str or None
+        The names of the channels of series, if the file has them.
+    """
+
+    kind: str
+    examples: Any
+    names: npt.NDArray[np.str_]
+    y: npt.NDArray[Any] | None = None
+    groups: npt.NDArray[Any] | None = None
+    channels: list[str] | None = field(default=None)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+def read_inputs(path: Path, kind: str | None = None, labels: Path | None = None, labelled: bool = True) -> Inputs:
+    """Read examples from a folder of images or a file of arrays. Images themselves are not read.
+
+    Parameters
+    ----------
+    path : Path
+        A folder with one folder of images per class, a folder of images, an image, an .npz, .npy or .fif file.
+    kind : {'matrices', 'series', 'images'} or None, default=None
+        The kind of examples. None means that it is detected.
+    labels : Path or None, default=None
+        A CSV file with labels; see `read_labels`. None means that the folder or file has the labels.
+    labelled : bool, default=True
+        Whether labels are needed. If not, a folder of images needs no subfolders.
+
+    Returns
+    -------
+    Inputs
+        The examples.
+
+    Raises
+    ------
+    FileNotFoundError
+        If the path does not exist, or the folder holds no images.
+    ValueError
+        If the file or folder does not hold the expected examples.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     np.savez(Path(folder) / "trials.npz", X=np.stack([np.eye(3)] * 4), y=[0, 1, 0, 1])
+    ...     inputs = read_inputs(Path(folder) / "trials.npz")
+    >>> inputs.kind, inputs.names.tolist(), inputs.y.tolist()
+    ('matrices', ['0', '1', '2', '3'], [0, 1, 0, 1])
+    """
+    if kind is not None and kind not in KINDS:
+        raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}, got {kind!r}")
+    rows = None if labels is None else read_labels(labels, needs_names=path.is_dir())
+    if path.is_dir():
+        if kind not in (None, "images"):
+            raise ValueError(f"kind {kind!r}: {path} is a folder, but {kind} are read from an .npz, .npy or .fif file")
+        return _image_inputs(path, rows, labelled)
+    if not path.exists():
+        raise FileNotFoundError(f"there is no file or folder {path}; it must be {CONTENT}")
+    reader = next((read for ending, read in _READERS.items() if path.name.lower().endswith(ending)), None)
+    if reader is None and not labelled:
+        return Inputs("images", [path], np.array([path.name]))
+    if reader is None or kind == "images":
+        raise ValueError(
+            f"{path} is a file, but images are read from a folder with one folder per class"
+            if kind == "images"
+            else f"{path} is not an .npz, .npy or .fif file, nor a folder; it must be {CONTENT}"
+        )
+    return reader(path, kind, rows, labelled)
+
+
+def read_queries(paths: list[Path], kind: str) -> Inputs:
+    """Read examples without labels, from several files and folders.
+
+    Parameters
+    ----------
+    paths : list of Path
+        Images and folders of images; or .npz, .npy and .fif files with series or matrices.
+    kind : {'images', 'series', 'matrices'}
+        The kind of examples that is needed.
+
+    Returns
+    -------
+    Inputs
+        All examples. An example is named by its path, followed by its name in the file if there may be several.
+
+    Raises
+    ------
+    FileNotFoundError
+        If a path does not exist.
+    ValueError
+        If a path holds examples of another kind.
+    """
+    parts = []
+    for path in paths:
+        part = read_inputs(path, None if path.is_dir() or kind == "images" else kind, labelled=False)
+        if part.kind != kind:
+            raise ValueError(f"{path} holds {part.kind}, but the model takes {kind}")
+        parts.append(part)
+    names = [
+        str(path / name) if path.is_dir() else str(path) if part.kind == "images" else f"{path}[{name}]"
+        for path, part in zip(paths, parts, strict=True)
+        for name in part.names.tolist()
+    ]
+    examples = [one for part in parts for one in part.examples]
+    shapes = {np.shape(one)[:1] for one in examples if kind != "images"}
+    if len(shapes) > 1:
+        raise ValueError(f"the examples have different numbers of rows: {sorted(shape[0] for shape in shapes)}")
+    return Inputs(kind, np.stack(examples) if kind == "matrices" else examples, np.array(names))
+
+
+def _image_inputs(folder: Path, rows: Labels | None, labelled: bool) -> Inputs:
+    if rows is not None:
+        assert rows.names is not None  # read_labels requires them for folders
+        paths = [folder / name for name in rows.names]
+        missing = [name for name, path in zip(rows.names, paths, strict=True) if not path.is_file()]
+        if missing:
+            raise FileNotFoundError(f"the labels name {missing[0]!r}, but {folder} has no such file")
+        groups = None if rows.groups is None else np.array(rows.groups)
+        return Inputs("images", paths, np.array(rows.names), np.array(rows.labels), groups)
+    if not labelled:
+        paths = _visible_files(folder)
+        if not paths:
+            raise FileNotFoundError(f"{folder} holds no images")
+        return Inputs("images", paths, _relative(paths, folder))
+    paths, y, groups = images_by_class(folder)
+    return Inputs("images", paths, _relative(paths, folder), y, groups)
+
+
+def images_by_class(folder: Path) -> tuple[list[Path], npt.NDArray[Any], npt.NDArray[Any] | None]:
+    """Return the files in ``folder/<class>/`` and its subfolders, with their classes and groups.
+
+    Parameters
+    ----------
+    folder : Path
+        A folder with one folder per class. Subfolders of a class are groups.
+
+    Returns
+    -------
+    paths : list of Path
+        The files, by class and in alphabetical order.
+    y : array of str of shape (l,)
+        The class of each file.
+    groups : array of str of shape (l,) or None
+        The folder of each file, relative to `folder`; None if no class has subfolders.
+
+    Raises
+    ------
+    FileNotFoundError
+        If there are no files.
+    """
+    classes = sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
+    files = [(file, c.name) for c in classes for file in _visible_files(c)]
+    if not files:
+        flat = (
+            " It holds files, but no folders: pass a CSV file with their labels (--labels)."
+            if _visible_files(folder)
+            else ""
+        )
+        raise FileNotFoundError(f"{folder} holds no images: it should hold one folder of images per class.{flat}")
+    paths, y = [path for path, _ in files], np.array([name for _, name in files])
+    folders = np.array([str(path.parent.relative_to(folder)) for path in paths])
+    return paths, y, folders if (folders != y).any() else None
+
+
+def _visible_files(folder: Path) -> list[Path]:
+    return [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.startswith(".")]
+
+
+def _relative(paths: list[Path], folder: Path) -> npt.NDArray[np.str_]:
+    return np.array([path.relative_to(folder).as_posix() for path in paths])
+
+
+def _read_npz(path: Path, kind: str | None, rows: Labels | None, labelled: bool) -> Inputs:
+    from covmetric.datasets.npz import read_labelled_npz, read_npz
+
+    if rows is None and labelled:
+        arrays = read_labelled_npz(path)
+        names = read_npz(path).get("names")
+        return _array_inputs(path, kind, arrays.X, arrays.y, arrays.groups, names)
+    held = read_npz(path)
+    if "X" not in held:
+        raise ValueError(f"{path} has no array 'X'; it holds {sorted(held)}")
+    return _with_rows(path, kind, held["X"], rows, held.get("names"))
+
+
+def _read_npy(path: Path, kind: str | None, rows: Labels | None, labelled: bool) -> Inputs:
+    if rows is None and labelled:
+        raise ValueError(f"{path} has no labels: pass a CSV file with one row per example (--labels)")
+    try:
+        X = np.load(path, allow_pickle=False)
+    except (ValueError, EOFError) as error:  # pickled objects, or a damaged file
+        raise ValueError(f"cannot read {path}: {error}") from None
+    return _with_rows(path, kind, X, rows, None)
+
+
+def _read_fif(path: Path, kind: str | None, rows: Labels | None, labelled: bool) -> Inputs:
+    from covmetric.datasets.epochs import read_epochs
+
+    epochs = read_epochs(path)
+    if kind == "matrices":
+        raise ValueError(f"kind 'matrices': {path} holds epochs, which are series")
+    if rows is not None:
+        return _with_rows(path, "series", epochs.X, rows, None, epochs.channels)
+    return Inputs("series", list(epochs.X), _numbers(len(epochs.X)), epochs.y, None, epochs.channels)
+
+
+#: Readers of files by the ending of their name.
+_READERS: dict[str, Callable[[Path, str | None, Labels | None, bool], Inputs]] = {
+    ".npz": _read_npz,
+    ".npy": _read_npy,
+    ".fif": _read_fif,
+    ".fif.gz": _read_fif,
+}
+
+
+def _with_rows(
+    path: Path,
+    kind: str | None,
+    X: npt.NDArray[Any],
+    rows: Labels | None,
+    names: Any,
+    channels: list[str] | None = None,
+) -> Inputs:
+    """Return the examples of an array with the labels of a CSV file, which has one row per example."""
+    if rows is None:
+        return _array_inputs(path, kind, X, None, None, names, channels)
+    if len(rows.labels) != len(X):
+        raise ValueError(f"{path} has {len(X)} examples, but there are {len(rows.labels)} labels")
+    groups = None if rows.groups is None else np.array(rows.groups)
+    return _array_inputs(path, kind, X, np.array(rows.labels), groups, rows.names or names, channels)
+
+
+def _array_inputs(
+    path: Path,
+    kind: str | None,
+    X: npt.NDArray[Any],
+    y: Any,
+    groups: Any,
+    names: Any,
+    channels: list[str] | None = None,
+) -> Inputs:
+    from covmetric.datasets.npz import hold_matrices
+    from covmetric.datasets.series import without_padding
+
+    if X.ndim != 3 or X.dtype.kind not in "iufc" or len(X) == 0:
+        raise ValueError(
+            f"{path}: X has shape {X.shape} and dtype {X.dtype}, but must hold numbers of shape (l, n, n) for matrices "
+            "or (l, channels, times) for series"
+        )
+    names = _numbers(len(X)) if names is None else np.asarray(names).astype(str)
+    if names.shape != (len(X),):
+        raise ValueError(f"{path}: names must have one entry per example, shape ({len(X)},); got shape {names.shape}")
+    if (kind or ("matrices" if hold_matrices(X) else "series")) == "matrices":
+        return Inputs("matrices", X, names, y, groups)
+    return Inputs("series", [without_padding(one) for one in X.astype(np.float64)], names, y, groups, channels)
+
+
+def _numbers(count: int) -> npt.NDArray[np.str_]:
+    return np.array([str(i) for i in range(count)])

@@ -1,0 +1,31 @@
+"""Pages for people, each in one file that opens from disk: models, evaluations, comparisons, searches, the demo.
+
+They need Jinja2, which the extra "report" installs.
+"""
+
+from __future__ import annotations
+
+from covmetric.report.comparison_page import comparison_page
+from covmetric.report.content import Page
+from covmetric.report.environment import render, require_jinja
+from covmetric.report.evaluation_page import evaluation_page
+from covmetric.report.gesture_page import gesture_page
+from covmetric.report.model_page import model_page
+from covmetric.report.runs import read_run, run_page
+from covmetric.report.search_page import search_page, write_search_page
+from covmetric.report.writing import write_page
+
+__all__ = [
+    "Page",
+    "comparison_page",
+    "evaluation_page",
+    "gesture_page",
+    "model_page",
+    "read_run",
+    "render",
+    "require_jinja",
+    "run_page",
+    "search_page",
+    "write_page",
+    "write_search_page",
+]

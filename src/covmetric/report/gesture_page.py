@@ -1,0 +1,130 @@
+"""The page of the demo: hand gestures of several people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from covmetric.experiments.gesture_results import GestureTable
+from covmetric.experiments.reports import gesture_figure
+from covmetric.plotting import ConfusionDisplay
+from covmetric.plotting.figures import new_figure
+from covmetric.report.certificate import certificate_section
+from covmetric.report.content import Bullets, Facts, Page, Paragraphs, Part, Plot, Plots, Section, Table
+from covmetric.report.model_page import find_references
+from covmetric.report.model_plots import model_plots
+from covmetric.report.neighbors import LabelledExamples, neighbors_part
+from covmetric.report.origin import made_by, origin_sections
+from covmetric.report.svg import inline_svg
+from covmetric.tasks import ModelView, package_versions
+
+_NOT_PROVEN = (
+    "Standard errors are over the seeds of folds and pairs. They say nothing about other people.",
+    "The best fixed metric and the best classifier of pyRiemann are picked on the test session, which flatters them.",
+)
+
+
+def gesture_page(table: GestureTable, command: str) -> Page:
+    """Return the page of the demo.
+
+    Parameters
+    ----------
+    table : GestureTable
+        The result of `gestures`.
+    command : str
+        The command that repeats it.
+
+    Returns
+    -------
+    Page
+        The page. Its plots and neighbours belong to the run whose accuracy is nearest to the mean.
+
+    Examples
+    --------
+    >>> from covmetric import CovMetricClassifier
+    >>> from covmetric.datasets import make_spd_classes
+    >>> from covmetric.experiments.gesture_results import LearnedRun, Row
+    >>> data = make_spd_classes(n_classes=2, n_per_class=10, n=3)
+    >>> kinds = [("fixed metric, 3-NN", "log"), ("pyRiemann", "MDM"), ("covmetric", "CovMetricClassifier")]
+    >>> rows = [Row(kind, method, "mg", 0, 0.9, 1.0, 0.1) for kind, method in kinds]
+    >>> run = LearnedRun(rows[-1], CovMetricClassifier(random_state=0).fit(data.X, data.y))
+    >>> gesture_page(GestureTable(rows, [run], {"mg": (data.X, data.y)}, 20, 3), "covmetric demo").title
+    'Hand gestures'
+    """
+    recommended = table.learned_methods[0]
+    run = table.typical(recommended)
+    classifier, person = run.classifier, run.row.person
+    X, y = table.test[person]
+    which = f"person {person}, seed {run.row.seed}, the run whose accuracy is nearest to the mean"
+    view, references = ModelView(classifier), find_references(classifier)
+    parts: list[Part] = [_table(table), _overview(table)]
+    sections = [
+        Section("Accuracy", [*parts, Bullets([table.verdict(m) for m in table.learned_methods]), Bullets(_NOT_PROVEN)]),
+        Section("Confusion", [Paragraphs([f"The test windows of {which}."]), _confusion(classifier, X, y)]),
+    ]
+    if references is not None:
+        queries, wrong = _queries(classifier, X, y)
+        part = neighbors_part(classifier.metric_, references, queries, wrong)
+        sections.append(Section("Neighbours", [Paragraphs([f"The test windows of {which}."]), part]))
+    sections += [
+        Section(
+            "What was learned", [Paragraphs([f"The metric of {which}."]), Plots(model_plots(classifier, references))]
+        ),
+        Section("Data", [Facts(_facts(table))]),
+        certificate_section(view.certificate()),
+        *origin_sections(view.parameters(), package_versions(), command),
+    ]
+    return Page("Hand gestures", table.verdict(recommended), sections, made_by())
+
+
+def _table(table: GestureTable) -> Table:
+    recommended = table.learned_methods[0]
+    rows = []
+    for row in sorted(table.summary(), key=lambda one: -one.accuracy):
+        spread = f"{100 * row.lowest:.1f} to {100 * row.highest:.1f}" if row.seeds > 1 else ""
+        same = row.method == recommended
+        difference = "" if same else table.difference(recommended, row.method).text(sign=True)
+        people = [f"{100 * accuracy:.1f}" for accuracy in row.accuracies]
+        rows.append([row.method, row.kind, f"{100 * row.accuracy:.1f}", spread, difference, *people])
+    head = ("method", "kind", "accuracy", "range over seeds", f"{recommended} minus this", *table.people)
+    note = (
+        "Percent, mean over people and seeds; the range of the mean over the people by seed; the difference paired by "
+        "person and seed, with its standard error over the seeds; the mean over the seeds for each person."
+    )
+    return Table("Accuracies, the highest first", head, rows, note)
+
+
+def _overview(table: GestureTable) -> Plots:
+    caption = (
+        "Left: mean accuracy of each method, with its range over the seeds. Right: the test windows of one person in "
+        "a fixed and in the learned metric. The table has the numbers."
+    )
+    return Plots([Plot("Overview", inline_svg(gesture_figure(table), "overview"), caption, wide=True)])
+
+
+def _confusion(classifier: Any, X: Any, y: Any) -> Plots:
+    figure, (axes,) = new_figure(5.4, 4.4, 1)
+    display = ConfusionDisplay.from_estimator(classifier, X, y, ax=axes)
+    right, total = int(np.trace(display.confusion_matrix)), int(display.confusion_matrix.sum())
+    caption = f"Rows are true classes, columns are predicted classes. {right} of {total} windows are on the diagonal."
+    return Plots([Plot("Confusion", inline_svg(figure, "confusion"), caption)])
+
+
+def _queries(classifier: Any, X: Any, y: Any) -> tuple[LabelledExamples, Any]:
+    """Return the test windows as queries, and the indices of those with a wrong prediction."""
+    labels, predicted = [str(label) for label in y], [str(label) for label in classifier.predict(X)]
+    notes = [f"Predicted class: {label}." for label in predicted]
+    wrong = np.flatnonzero(np.asarray(labels) != np.asarray(predicted))
+    names = [f"test window {i}" for i in range(len(labels))]
+    return LabelledExamples(classifier.metric_.embedding.transform(X), labels, names, notes=notes), wrong
+
+
+def _facts(table: GestureTable) -> list[tuple[str, str]]:
+    return [
+        ("recordings", "five hand gestures, eight electrodes on the forearm (geomstats)"),
+        ("covariance matrices", f"{table.windows}, {table.channels} x {table.channels}"),
+        ("people", ", ".join(table.people)),
+        ("seeds", f"{len(table.seeds)}"),
+        ("protocol", "learn from the first session of a person, test on the second"),
+    ]

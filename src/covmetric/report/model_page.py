@@ -1,0 +1,180 @@
+"""The page of a model."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from covmetric.experiments.estimates import Estimate, mean_and_standard_error
+from covmetric.plotting.fitted import find_learner, find_metric, find_names
+from covmetric.report.certificate import certificate_section
+from covmetric.report.content import Page, Paragraphs, Part, Plots, Section, Table
+from covmetric.report.data import data_section
+from covmetric.report.model_plots import model_plots
+from covmetric.report.neighbors import LabelledExamples, neighbors_part, same_class_rates
+from covmetric.report.origin import made_by, origin_sections
+from covmetric.tasks import ModelView, package_versions
+
+
+def model_page(model: Any, name: str, command: str) -> Page:
+    """Return the page of a fitted model.
+
+    Parameters
+    ----------
+    model : fitted estimator of covmetric, LearnedMetric, or Pipeline with one
+        The model, for example from `load_model`.
+    name : str
+        Its name.
+    command : str
+        The command that makes the page.
+
+    Returns
+    -------
+    Page
+        The page.
+
+    Raises
+    ------
+    ValueError
+        If the model has no metric of covmetric.
+
+    Examples
+    --------
+    >>> from covmetric import CovMetricClassifier
+    >>> from covmetric.datasets import make_spd_classes
+    >>> data = make_spd_classes(n_classes=2, n_per_class=10, n=3)
+    >>> page = model_page(CovMetricClassifier(random_state=0).fit(data.X, data.y), "spd", "covmetric report spd.npz")
+    >>> [section.title for section in page.sections]
+    ['Accuracy', 'Neighbours', 'What was learned', 'Data', 'Certificate', 'Parameters', 'How to repeat this']
+    """
+    view, learner = ModelView(model), find_learner(model)[0]
+    references = find_references(model)
+    score = _score(learner)
+    sections = [Section("Accuracy", _accuracy(learner, model, references))]
+    if references is not None and len(references.labels) > 1:
+        sections.append(Section("Neighbours", [neighbors_part(find_metric(model), references)]))
+    sections += [
+        Section("What was learned", [Plots(model_plots(model, references))]),
+        data_section({}, _facts(model, references)),
+        certificate_section(view.certificate()),
+        *origin_sections(view.parameters(), package_versions(), command),
+    ]
+    return Page(f"Model {name}", _headline(model, references, score), sections, made_by())
+
+
+def find_references(model: Any) -> LabelledExamples | None:
+    """Return the training examples that a model holds.
+
+    Parameters
+    ----------
+    model : object
+        The model.
+
+    Returns
+    -------
+    LabelledExamples or None
+        None if the model holds none.
+
+    Examples
+    --------
+    >>> from covmetric import CovMetricClassifier
+    >>> find_references(CovMetricClassifier(random_state=0).fit([[0.0], [1.0], [7.0], [9.0]], [0, 0, 1, 1])).labels
+    ['0', '0', '1', '1']
+    """
+    last = model[-1] if isinstance(model, Pipeline) else model
+    last = getattr(last, "classifier_", last)
+    references = getattr(last, "references_", None)
+    return None if references is None else LabelledExamples.of_references(references)
+
+
+def _score(learner: Any) -> tuple[Estimate, Estimate | None] | None:
+    """Return the accuracy of the choice of a search, and its difference to W = I with the same Phi and rule."""
+    results = getattr(learner, "cv_results_", None)
+    if results is None:
+        return None
+    folds = np.stack([v for k, v in results.items() if k.startswith("split") and k.endswith("_test_score")], axis=1)
+    chosen = results["params"][learner.best_index_]
+    fixed = [i for i, one in enumerate(results["params"]) if one["lam"] == np.inf and _same_but_metric(one, chosen)]
+    accuracy = mean_and_standard_error((100 * folds[learner.best_index_]).tolist())
+    if not fixed or chosen["lam"] == np.inf:
+        return accuracy, None
+    differences = 100 * (folds[learner.best_index_] - folds[fixed[0]])
+    return accuracy, None if np.isnan(differences).any() else mean_and_standard_error(differences.tolist())
+
+
+def _same_but_metric(one: Mapping[str, Any], chosen: Mapping[str, Any]) -> bool:
+    """Return whether two candidates differ in lambda, pairs and slack only."""
+    names = (set(one) | set(chosen)) - {"lam", "pairs", "slack"}
+    return all(str(one.get(name)) == str(chosen.get(name)) for name in names)
+
+
+def _headline(model: Any, references: LabelledExamples | None, score: tuple[Estimate, Estimate | None] | None) -> str:
+    classes = ""
+    if references is not None:
+        classes = f" for {len(set(references.labels))} classes from {len(references.labels)} examples"
+    text = f"A metric on {find_metric(model).embedding.name} was learned{classes}."
+    if score is None:
+        return text + " No accuracy was measured while it was learned: measure it with `covmetric evaluate`."
+    accuracy, difference = score
+    text += f" In cross-validation on the training data, the chosen settings have {accuracy.text()} percent accuracy"
+    if difference is not None:
+        text += f", {difference.text(sign=True)} points from the same settings before learning"
+    return text + ". They were chosen by this number, so it is optimistic."
+
+
+def _accuracy(learner: Any, model: Any, references: LabelledExamples | None) -> list[Part]:
+    """Return what is known about the accuracy, and the table of the best candidates with paired differences."""
+    parts: list[Part] = []
+    if references is not None and len(references.labels) > 5:
+        before, after = same_class_rates(find_metric(model), references)
+        text = (
+            f"Of the five training examples that are nearest to a training example, {100 * after:.1f} percent have its "
+            f"class; before learning, {100 * before:.1f} percent. The metric was learned from these examples, so that "
+            "the first number is optimistic."
+        )
+        parts.append(Paragraphs([text]))
+    results = getattr(learner, "cv_results_", None)
+    if results is not None:
+        parts.append(_candidates(results, learner.best_index_))
+    parts.append(
+        Paragraphs(["The accuracy on examples that were not used for learning is measured by `covmetric evaluate`."])
+    )
+    return parts
+
+
+def _candidates(results: Mapping[str, Any], best: int, count: int = 10) -> Table:
+    """Return the candidates with the highest scores, and their differences to the chosen one, paired by fold."""
+    folds = np.stack([v for k, v in results.items() if k.startswith("split") and k.endswith("_test_score")], axis=1)
+    mean = np.asarray(results["mean_test_score"], dtype=np.float64)
+    order = [int(i) for i in np.argsort(-np.nan_to_num(mean, nan=-1.0), kind="stable")[:count] if not np.isnan(mean[i])]
+    rows = []
+    for i in dict.fromkeys([best, *order]):
+        accuracy = mean_and_standard_error((100 * folds[i]).tolist())
+        difference = mean_and_standard_error((100 * (folds[i] - folds[best])).tolist())
+        settings = ", ".join(
+            f"{k} {v:g}" if isinstance(v, float) else f"{k} {v}" for k, v in results["params"][i].items()
+        )
+        rows.append([settings, accuracy.text(), "chosen" if i == best else difference.text(sign=True)])
+    note = (
+        "In percent, mean and standard error over the folds. Differences to the chosen candidate are paired by fold. "
+        "Folds share training examples, so that the standard errors are too small."
+    )
+    caption = f"The chosen candidate and the best {len(order)} of {len(mean)} candidates"
+    return Table(caption, ("candidate", "accuracy", "difference to the chosen one"), rows, note)
+
+
+def _facts(model: Any, references: LabelledExamples | None) -> list[tuple[str, str]]:
+    metric = find_metric(model)
+    names = find_names(model)
+    facts = [("rows of a matrix" if len(metric.embedding.shape_in_) == 2 else "entries of a vector", str(len(names)))]
+    if names != [f"x{i}" for i in range(len(names))]:
+        facts.append(("names of the rows", ", ".join(names)))
+    if references is not None:
+        counts = Counter(references.labels)
+        facts.append(("training examples", str(len(references.labels))))
+        facts.append(("examples by class", ", ".join(f"{label}: {count}" for label, count in sorted(counts.items()))))
+    return facts

@@ -1,0 +1,37 @@
+"""What the commands do, as functions: fit a model to examples, predict, evaluate, search, describe the model."""
+
+from __future__ import annotations
+
+from covmetric.tasks.card import model_card, summary
+from covmetric.tasks.describing import DescribedInputs, choose_features, describe_inputs, without_broken_images
+from covmetric.tasks.evaluation import Evaluation, Prediction, evaluate, named, predict, wilson_interval
+from covmetric.tasks.explaining import QueryExplanation, explain
+from covmetric.tasks.fitting import FitResult, FitSettings, fit_model, make_classifier
+from covmetric.tasks.model_view import ModelView, Neighbor
+from covmetric.tasks.records import data_record, origin, package_versions
+
+__all__ = [
+    "DescribedInputs",
+    "Evaluation",
+    "FitResult",
+    "FitSettings",
+    "ModelView",
+    "Neighbor",
+    "Prediction",
+    "QueryExplanation",
+    "choose_features",
+    "data_record",
+    "describe_inputs",
+    "evaluate",
+    "explain",
+    "fit_model",
+    "make_classifier",
+    "model_card",
+    "named",
+    "origin",
+    "package_versions",
+    "predict",
+    "summary",
+    "wilson_interval",
+    "without_broken_images",
+]

@@ -1,0 +1,404 @@
+"""fit, evaluate, predict, search, explain and info, each in a fresh process, on valid and on broken input."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from covmetric import load_model
+from covmetric.cli import COMMANDS, main
+from covmetric.datasets import make_spd_classes, make_textures
+from tests.cli.processes import COMMAND, ENVIRONMENT, OnTerminal, covmetric
+
+Image = pytest.importorskip("PIL.Image")
+NAMES = ("bark", "sand", "wood")
+
+
+def write_images(folder, count, size=40, start=0):
+    """Write images of three textures, one folder per class."""
+    data = make_textures(n_classes=3, n_per_class=start + count, size=size)
+    for c, name in enumerate(NAMES):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        for i, image in enumerate(data.images[data.y == c][start:]):
+            Image.fromarray(image.astype(np.uint8)).save(folder / name / f"{start + i}.png")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory):
+    """Training images, new images, and a model that the command fitted."""
+    home = tmp_path_factory.mktemp("home")
+    write_images(home / "train", 6)
+    write_images(home / "new", 2, start=6)
+    done = covmetric("fit", "train", "-o", "textures.model", cwd=home)
+    assert (done.returncode, done.stderr) == (0, "")
+    (home / "fit.txt").write_text(done.stdout)
+    return home
+
+
+@pytest.fixture
+def run(home, capsys, monkeypatch):
+    """Run the command in this process, which is faster once everything is imported; return its output."""
+    monkeypatch.chdir(home)
+
+    def run(*arguments, code=0):
+        assert main([str(one) for one in arguments]) == code
+        return capsys.readouterr()
+
+    return run
+
+
+def error_of(*arguments, code=2, **settings):
+    """Return the message of a command that fails, which is one line without a traceback."""
+    done = covmetric(*arguments, **settings)
+    assert done.returncode == code, done.stderr
+    assert done.stdout == "" and done.stderr.count("\n") == 1 and "Traceback" not in done.stderr
+    assert done.stderr.startswith(f"covmetric {arguments[0]}: ")
+    return done.stderr
+
+
+def test_fit_says_what_it_learned(home):
+    printed = " ".join((home / "fit.txt").read_text().split())
+    assert "Learned from 18 images of 3 classes: bark, sand, wood." in printed
+    assert re.search(r"phi (relog|tangent-pca), lambda \S+, rule (svm|logistic|mean|neighbors)", printed)
+    assert "Accuracy in cross-validation on these data: " in printed and "The model is in textures.model." in printed
+    assert "Certificate: objective" in printed or "The metric is fixed" in printed
+    model = load_model(home / "textures.model")
+    assert model[-1].rule == "auto" and model[0].features == "grey"
+    references = model[-1].references_
+    assert references.names[0] == "bark/0.png" and references.thumbnails[0].shape == (40, 40, 3)
+
+
+def test_evaluate_prints_a_run_in_pure_json(home):
+    done = covmetric("evaluate", "textures.model", "new", "--json", cwd=home)
+    assert (done.returncode, done.stderr) == (0, "")
+    result = json.loads(done.stdout)
+    assert result["command"] == "covmetric evaluate textures.model new --json"
+    assert result["data"]["n_examples"] == 6 and result["data"]["class_counts"] == [2, 2, 2]
+    matrix = np.array(result["confusion"]["matrix"])
+    assert result["confusion"]["classes"] == list(NAMES) and matrix.sum() == 6
+    assert result["accuracy"] == np.trace(matrix) / 6 >= 0.5
+    assert [one["name"] for one in result["predictions"]][:2] == ["bark/6.png", "bark/7.png"]
+    assert result["model"]["kind"] == "images" and result["model"]["features"] == [
+        "I",
+        "|Ix|",
+        "|Iy|",
+        "|Ixx|",
+        "|Iyy|",
+    ]
+    documented = set()
+    page = (Path(__file__).parents[2] / "docs" / "cli.md").read_text().partition("## JSON")[2]
+    for entries, where in re.findall(r"^\| (`[^|]*?) \|.*\| (both|`evaluate`|`compare`) \|$", page, flags=re.MULTILINE):
+        documented |= set(re.findall(r"`(\w+)`", entries)) if where != "`compare`" else set()
+    assert set(result) == documented
+
+
+def test_evaluate_prints_classes_and_errors(run):
+    printed = run("evaluate", "textures.model", "new").out
+    assert re.search(r"\d of 6 are right: [\d.]+ percent \(95 percent\s+interval", printed)
+    assert "bark " in printed and "recall" in printed
+    shutil.copytree("new/bark", "wrong/granite", dirs_exist_ok=True)
+    printed = run("evaluate", "textures.model", "wrong").out
+    assert "0 of 2 are right: 0.0 percent" in printed and "granite/6.png  granite  " in printed
+
+
+def test_predict_prints_text_csv_and_json(run, home):
+    done = covmetric("predict", "textures.model", "new/sand/6.png", "new/wood", "--json", cwd=home)
+    assert (done.returncode, done.stderr) == (0, "")
+    predictions = json.loads(done.stdout)["predictions"]
+    assert [one["name"] for one in predictions] == ["new/sand/6.png", "new/wood/6.png", "new/wood/7.png"]
+    for one in predictions:
+        assert one["probability"] == one["probabilities"][one["predicted"]] == max(one["probabilities"].values())
+    rows = list(
+        csv.DictReader(io.StringIO(run("predict", "textures.model", "new/sand/6.png", "new/wood", "--csv").out))
+    )
+    assert [row["predicted"] for row in rows] == [one["predicted"] for one in predictions]
+    assert [float(row["wood"]) for row in rows] == [one["probabilities"]["wood"] for one in predictions]
+    lines = run("predict", "textures.model", "new/sand/6.png", "new/wood").out.splitlines()
+    assert [line.split()[:2] for line in lines] == [[one["name"], one["predicted"]] for one in predictions]
+
+
+def test_search_names_the_nearest_examples(run, home):
+    found = json.loads(run("search", "textures.model", "train/sand/2.png", "-k", "4", "--json").out)
+    (query,) = found["queries"]
+    assert query["query"] == "train/sand/2.png" and len(query["neighbors"]) == 4
+    first, *_, last = query["neighbors"]
+    assert first["name"] == "sand/2.png" and first["distance"] < 1e-6 and first["distance"] < last["distance"]
+    printed = run("search", "textures.model", "new/sand/6.png", "--html", "page.html").out
+    assert len(re.findall(r"^ +\d+\.\d{4}  (?:bark|sand|wood)  \w+/\d\.png$", printed, flags=re.MULTILINE)) == 5
+    page = (home / "page.html").read_text()
+    assert "The page is in page.html." in printed and page.count("data:image/jpeg") > 5
+    assert all(address.startswith(("data:", "#")) for address in re.findall(r'(?:src|href)="([^"]*)', page))
+    assert "://" not in page
+
+
+def test_explain_names_what_decided(run):
+    printed = run("explain", "textures.model", "new/sand/6.png").out
+    assert "new/sand/6.png" in printed and "what separates the example from" in printed and "|Ix|" in printed
+    found = json.loads(run("explain", "textures.model", "new/sand/6.png", "--json", "-k", "2").out)
+    assert found["query"] == "new/sand/6.png" and found["label"] == found["decision"]["label"]
+    assert len(found["decision"]["neighbors"]) == 2 and found["region"] is None
+
+
+def test_info_and_card_describe_the_model(run):
+    facts = json.loads(run("info", "textures.model", "--json").out)
+    assert facts["class_counts"] == {"bark": 6, "sand": 6, "wood": 6} and facts["kind"] == "images"
+    printed = run("info", "textures.model").out
+    assert "ImageCovariances > CovMetricClassifier, takes images" in printed and "certificate: " in printed
+    card = run("info", "textures.model", "--card").out
+    for heading in (
+        "# Model card: textures",
+        "## Use",
+        "## Training data",
+        "## Accuracy",
+        "## Certificate",
+        "## Settings",
+    ):
+        assert f"{heading}\n" in card
+    assert "| sand | 6 |" in card and ("proves nothing about the accuracy" in card or "The metric is fixed" in card)
+
+
+def test_patches_describe_several_regions(run, home):
+    run("fit", "train", "-o", "patches.model", "--patches", "20", "--rule", "neighbors", "--decision", "nearest-set")
+    model = load_model(home / "patches.model")
+    assert model.decision == "nearest-set" and len(model.classifier_.references_) == 4 * 18
+    found = json.loads(run("search", "patches.model", "train/wood/1.png", "-k", "1", "--json", "--html", "p.html").out)
+    assert found["queries"][0]["neighbors"][0]["name"] == "wood/1.png"
+    assert "wood" in run("predict", "patches.model", "train/wood/1.png").out
+    printed = run("explain", "patches.model", "new/wood/6.png").out
+    assert "nearest training images" in printed and "[top, left, height, width] = [" in printed
+    assert "images" in run("evaluate", "patches.model", "new", "--json").out
+
+
+def test_series_and_matrices(run, home):
+    rng = np.random.default_rng(0)
+    y = np.arange(30) % 2
+    series = rng.standard_normal((30, 3, 40)) * (1 + y[:, None, None])
+    np.savez(home / "trials.npz", X=series, y=y, groups=np.arange(30) // 6, names=[f"trial {i}" for i in range(30)])
+    run("fit", "trials.npz", "-o", "trials.model", "--rule", "mean", "--phi", "log", "--lam", "inf")
+    found = json.loads(run("predict", "trials.model", "trials.npz", "--json").out)["predictions"]
+    assert found[3]["name"] == "trials.npz[trial 3]" and {one["predicted"] for one in found} == {"0", "1"}
+    printed = run("explain", "trials.model", "trials.npz", "--number", "3")
+    assert "trials.npz[trial 3]" in printed.out and "holds 30 examples; --number chooses another" in printed.err
+    assert "--number 30" in run("explain", "trials.model", "trials.npz", "--number", "30", code=2).err
+    np.save(home / "X.npy", np.stack([one @ one.T for one in series]))
+    (home / "labels.csv").write_text("label\n" + "".join(f"{'ab'[c]}\n" for c in y))
+    run("fit", "X.npy", "--labels", "labels.csv", "-o", "X.model", "--rule", "neighbors", "--neighbors", "1")
+    result = json.loads(run("evaluate", "X.model", "X.npy", "--labels", "labels.csv", "--json").out)
+    assert (
+        result["accuracy"] == 1.0 and result["parameters"]["n_neighbors"] == 1 and result["model"]["kind"] == "matrices"
+    )
+    assert "holds series, but the model takes images" in run("predict", "textures.model", "trials.npz", code=2).err
+    assert "holds images, but the model takes series" in run("predict", "trials.model", "new/sand/6.png", code=2).err
+    np.save(home / "wide.npy", np.ones((2, 5, 40)))
+    assert "5" in run("predict", "trials.model", "wide.npy", code=2).err
+
+
+def test_epochs_of_mne(run, home):
+    mne = pytest.importorskip("mne")
+    data = np.random.default_rng(0).standard_normal((20, 3, 60)) * 1e-5
+    events = np.column_stack([np.arange(20), np.zeros(20, int), np.arange(20) % 2])
+    data[::2, 0] *= 3.0
+    info = mne.create_info(["Fz", "Cz", "Pz"], 100.0, "eeg")
+    epochs = mne.EpochsArray(data, info, events, event_id={"rest": 0, "move": 1}, verbose="ERROR")
+    epochs.save(home / "trials-epo.fif", verbose="ERROR")
+    run("fit", "trials-epo.fif", "-o", "epochs.model", "--rule", "mean")
+    assert "20 of 20 are right" in run("evaluate", "epochs.model", "trials-epo.fif").out
+
+
+def test_options_choose_the_estimator(run, home):
+    run(
+        "fit",
+        "train",
+        "-o",
+        "a.model",
+        "--rule",
+        "auto",
+        "--phi",
+        "log",
+        "--lam",
+        "0.1",
+        "--neighbors",
+        "1",
+        "--seed",
+        "3",
+    )
+    classifier = load_model(home / "a.model")[-1]
+    search = classifier.learner_
+    assert {params["phi"] for params in search.cv_results_["params"]} == {"log"} and search.random_state == 3
+    assert {params["lam"] for params in search.cv_results_["params"]} == {0.1, np.inf}
+    facts = json.loads(
+        run("fit", "train", "-o", "b.model", "--rule", "svm", "--lam", "0.5", "--no-thumbnails", "--json").out
+    )
+    assert facts["rule"] == {"rule": "svm", "C": 1.0} and facts["parameters"]["lam"] == 0.5
+    assert load_model(home / "b.model")[-1].references_.thumbnails is None
+
+
+# What is broken
+
+
+def test_missing_input_is_named(home):
+    assert "there is no file or folder nothing" in error_of("fit", "nothing", "-o", "x.model", cwd=home)
+    message = error_of("predict", "nothing.model", "new/sand/6.png", cwd=home)
+    assert "there is no model nothing.model; `covmetric fit DATA -o nothing.model` writes one" in message
+    assert "train is a folder, but a model is a file" in error_of("info", "train", cwd=home)
+    assert "there is no file or folder none.png" in error_of("search", "textures.model", "none.png", cwd=home)
+
+
+def test_unwritable_output_is_refused_before_any_work(home):
+    assert "-o: there is no folder missing" in error_of("fit", "train", "-o", "missing/x.model", cwd=home)
+    assert "-o: train is a folder" in error_of("fit", "train", "-o", "train", cwd=home)
+    if Path("/proc/self").exists():
+        assert "-o: /proc/x.model cannot be written" in error_of("fit", "train", "-o", "/proc/x.model", cwd=home)
+
+
+def test_one_class_is_refused(home, tmp_path):
+    shutil.copytree(home / "train" / "sand", tmp_path / "data" / "sand")
+    message = error_of("fit", "data", "-o", "x.model", cwd=tmp_path)
+    assert "y has only one class, 'sand': at least two classes are needed" in message
+    assert not (tmp_path / "x.model").exists()
+
+
+def test_images_of_mixed_sizes_work_unless_smaller_than_a_patch(run, home, tmp_path):
+    shutil.copytree(home / "train", tmp_path / "mixed")
+    Image.open(home / "train/sand/0.png").resize((25, 90)).save(tmp_path / "mixed" / "sand" / "tall.png")
+    run("fit", tmp_path / "mixed", "-o", tmp_path / "m.model", "--rule", "mean")
+    message = run("fit", tmp_path / "mixed", "-o", tmp_path / "m.model", "--patches", "32", code=2).err
+    assert "tall.png" in message and "is smaller than a patch of 32 x 32" in message
+
+
+def test_text_called_png_is_named_or_left_out(home, tmp_path):
+    shutil.copytree(home / "train", tmp_path / "data")
+    (tmp_path / "data" / "sand" / "note.png").write_text("no image")
+    message = error_of("fit", "data", "-o", "x.model", "--rule", "mean", cwd=tmp_path)
+    assert "note.png" in message and "Pillow does not recognise the format (8 bytes)" in message
+    assert not (tmp_path / "x.model").exists()
+    done = covmetric("fit", "data", "-o", "x.model", "--rule", "mean", "--skip-broken", cwd=tmp_path)
+    assert done.returncode == 1 and done.stderr.startswith("left out sand/note.png: ") and done.stderr.count("\n") == 1
+    assert "Learned from 18 images" in done.stdout and len(load_model(tmp_path / "x.model")[-1].references_) == 18
+
+
+def test_broken_queries_are_named_or_left_out(run, home):
+    (home / "note.png").write_text("no image")
+    assert "note.png" in run("predict", "textures.model", "note.png", "new/sand/6.png", code=2).err
+    printed = run("predict", "textures.model", "note.png", "new/sand/6.png", "--skip-broken", "--json", code=1)
+    assert [one["name"] for one in json.loads(printed.out)["predictions"]] == ["new/sand/6.png"]
+    assert printed.err.startswith("left out note.png: ")
+    assert "no image can be read" in run("predict", "textures.model", "note.png", "--skip-broken", code=2).err
+
+
+def test_model_of_a_newer_version_is_refused(home, tmp_path):
+    with zipfile.ZipFile(home / "textures.model") as old, zipfile.ZipFile(tmp_path / "new.model", "w") as new:
+        for item in old.infolist():
+            content = old.read(item)
+            if item.filename == "manifest.json":
+                content = json.dumps({**json.loads(content), "format_version": 99, "covmetric": "7.0"}).encode()
+            new.writestr(item, content)
+    message = error_of("info", tmp_path / "new.model")
+    assert "format version 99" in message and "'7.0'" in message
+
+
+def test_file_that_is_no_model_is_refused(run, home):
+    assert "is not a model file" in run("info", "train/sand/0.png", code=2).err
+
+
+def test_usage_errors_exit_with_2(home):
+    for arguments in (
+        ["fit", "train"],
+        ["search", "textures.model", "q.png", "-k", "0"],
+        ["predict", "textures.model"],
+    ):
+        done = covmetric(*arguments, cwd=home)
+        assert done.returncode == 2 and done.stdout == "" and done.stderr.startswith("usage: covmetric ")
+
+
+def test_closed_output_gives_exit_code_1(home):
+    read, write = os.pipe()
+    os.close(read)
+    done = covmetric("info", "textures.model", "--card", cwd=home, stdout=write, stderr=subprocess.PIPE)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (1, "")
+
+
+def test_output_that_was_never_open_is_no_error(home):
+    line = " ".join([*COMMAND, "info", "textures.model", ">&-"])
+    done = subprocess.run(["sh", "-c", line], cwd=home, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_c_locale_prints_any_name(home, tmp_path):
+    shutil.copytree(home / "train", tmp_path / "data")
+    (tmp_path / "data" / "wood").rename(tmp_path / "data" / "Bäume ±")
+    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": ""}
+    done = covmetric("fit", "data", "-o", "x.model", "--rule", "mean", "--json", cwd=tmp_path, env=plain)
+    assert (done.returncode, done.stderr) == (0, "") and len(json.loads(done.stdout)["classes"]) == 3
+    done = covmetric("evaluate", "x.model", "data", cwd=tmp_path, env=plain)
+    assert (done.returncode, done.stderr) == (0, "") and "of 18 are right" in done.stdout and done.stdout.isascii()
+
+
+@pytest.fixture(scope="module")
+def slow_data(tmp_path_factory):
+    """Matrices whose search takes a few seconds."""
+    path = tmp_path_factory.mktemp("slow") / "slow.npz"
+    data = make_spd_classes(n_classes=4, n_per_class=90, n=16)
+    np.savez(path, X=data.X, y=data.y)
+    return path
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_ctrl_c_keeps_the_best_so_far_only_with_keep(slow_data, keep):
+    """The terminal shows the progress of the search. After two of ten parts, the user presses Ctrl-C."""
+    model = slow_data.with_name(f"{keep}.model")
+    command = OnTerminal("fit", slow_data, "-o", model, *(["--keep"] if keep else []))
+    found = command.wait_for("2/10", "3/10", "4/10")
+    command.process.send_signal(signal.SIGINT)
+    code, output = command.finish()
+    assert found, command.shown
+    assert code == 130 and model.exists() is keep and "Traceback" not in command.shown
+    if keep:
+        assert "Learned from 360 matrices" in output and load_model(model).predict(
+            np.load(slow_data)["X"][:2]
+        ).shape == (2,)
+    else:
+        assert output == "" and "stopped" in command.shown
+
+
+def test_debug_shows_the_traceback(run):
+    printed = run("info", "nothing.model", "--debug", code=2)
+    assert "Traceback" in printed.err and printed.err.splitlines()[-1].startswith("covmetric info: there is no model")
+
+
+def test_unexpected_errors_are_one_line(run, monkeypatch):
+    def fail(*_):
+        raise RuntimeError("two\nlines")
+
+    monkeypatch.setattr("covmetric.cli.info.read_model_view", fail)
+    printed = run("info", "textures.model", code=1)
+    assert printed.err == "covmetric info: unexpected error, RuntimeError: two lines (--debug shows where)\n"
+
+
+def test_warnings_are_one_line(run, home):
+    data = make_spd_classes(n_classes=2, n_per_class=2, n=3)
+    np.savez(home / "few.npz", X=data.X[[0, 2]], y=data.y[[0, 2]])
+    printed = run("fit", "few.npz", "-o", "few.model", "--rule", "neighbors", "--neighbors", "1")
+    assert printed.err.startswith("warning: every class has only one example") and printed.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_has_examples(name, capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main([name, "--help"])
+    assert stopped.value.code == 0
+    examples = capsys.readouterr().out.partition("examples:\n")[2].splitlines()
+    assert examples and all(re.search(rf"(^  |; )covmetric {name}( |$)", line) for line in examples)

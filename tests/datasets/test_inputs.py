@@ -1,0 +1,158 @@
+"""Reading examples from folders of images and from files of arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from covmetric.datasets.inputs import read_inputs
+from covmetric.datasets.label_files import read_labels
+from tests.data import spd
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Two classes, one of them with nested groups, and hidden files. The files need not be images to be listed."""
+    for name in ("cat/1.png", "cat/2.png", "dog/rex/1.png", "dog/rex/old/2.png", "dog/3.png", "cat/.hidden", ".git/x"):
+        (tmp_path / "pets" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "pets" / name).write_text("")
+    return tmp_path / "pets"
+
+
+def write(path, text):
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_folders_are_classes_and_folders_below_are_groups(folder):
+    inputs = read_inputs(folder)
+    assert inputs.kind == "images" and len(inputs) == 5
+    assert inputs.names.tolist() == ["cat/1.png", "cat/2.png", "dog/3.png", "dog/rex/1.png", "dog/rex/old/2.png"]
+    assert inputs.y.tolist() == ["cat"] * 2 + ["dog"] * 3
+    assert inputs.groups.tolist() == ["cat", "cat", "dog", "dog/rex", "dog/rex/old"]
+    assert [path.is_file() for path in inputs.examples] == [True] * 5
+
+
+def test_flat_folder_takes_labels_from_a_csv_file(folder, tmp_path):
+    labels = write(tmp_path / "labels.csv", "﻿Label,name,group\nkitten,cat/2.png,b\npuppy,dog/3.png,a\n")
+    inputs = read_inputs(folder, labels=labels)
+    assert inputs.names.tolist() == ["cat/2.png", "dog/3.png"] and inputs.y.tolist() == ["kitten", "puppy"]
+    assert inputs.groups.tolist() == ["b", "a"]
+    write(labels, "name,label\ncow.png,cow\n")
+    with pytest.raises(FileNotFoundError, match=r"the labels name 'cow\.png', but .*pets has no such file"):
+        read_inputs(folder, labels=labels)
+
+
+def test_flat_folder_without_labels_names_the_option(tmp_path):
+    write(tmp_path / "1.png", "")
+    with pytest.raises(FileNotFoundError, match=r"one folder of images per class\. It holds files, .*\(--labels\)"):
+        read_inputs(tmp_path)
+    assert read_inputs(tmp_path, labelled=False).names.tolist() == ["1.png"]
+    assert read_inputs(tmp_path / "1.png", labelled=False).examples == [tmp_path / "1.png"]
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FileNotFoundError, match=r"empty holds no images$"):
+        read_inputs(tmp_path / "empty", labelled=False)
+
+
+def test_arrays_come_with_labels_groups_and_names(tmp_path):
+    X, y = spd(4, 3), [0, 1, 0, 1]
+    np.savez(tmp_path / "a.npz", X=X, y=y, groups=[5, 5, 6, 6], names=["p", "q", "r", "s"])
+    inputs = read_inputs(tmp_path / "a.npz")
+    assert inputs.kind == "matrices" and inputs.names.tolist() == ["p", "q", "r", "s"]
+    assert inputs.y.tolist() == y and inputs.groups.tolist() == [5, 5, 6, 6]
+    assert read_inputs(tmp_path / "a.npz", "series").kind == "series"
+    np.savez(tmp_path / "b.npz", X=X, y=y, names=["p"])
+    with pytest.raises(ValueError, match=r"names must have one entry per example, shape \(4,\); got shape \(1,\)"):
+        read_inputs(tmp_path / "b.npz")
+    np.savez(tmp_path / "c.npz", X=X)
+    assert read_inputs(tmp_path / "c.npz", labelled=False).y is None
+    np.savez(tmp_path / "d.npz", Y=X)
+    with pytest.raises(ValueError, match=r"d\.npz has no array 'X'; it holds \['Y'\]"):
+        read_inputs(tmp_path / "d.npz", labelled=False)
+
+
+def test_npy_takes_labels_from_a_csv_file(tmp_path):
+    path, labels = tmp_path / "a.npy", write(tmp_path / "labels.csv", "label,group\n" + "rest,1\nmove,2\n" * 2)
+    np.save(path, np.random.default_rng(0).standard_normal((4, 3, 20)))
+    inputs = read_inputs(path, labels=labels)
+    assert (
+        inputs.kind == "series" and inputs.y.tolist() == ["rest", "move"] * 2 and inputs.names.tolist() == list("0123")
+    )
+    assert inputs.groups.tolist() == ["1", "2"] * 2 and inputs.examples[0].shape == (3, 20)
+    with pytest.raises(
+        ValueError, match=r"a\.npy has no labels: pass a CSV file with one row per example \(--labels\)"
+    ):
+        read_inputs(path)
+    with pytest.raises(ValueError, match="has 4 examples, but there are 1 labels"):
+        read_inputs(path, labels=write(tmp_path / "few.csv", "label\nrest\n"))
+    np.save(path, np.array([{}]), allow_pickle=True)
+    with pytest.raises(ValueError, match=r"cannot read .*a\.npy: Object arrays cannot be loaded"):
+        read_inputs(path, labels=labels)
+    np.save(path, np.ones((4, 3)))
+    with pytest.raises(ValueError, match=r"X has shape \(4, 3\) and dtype float64, but must hold numbers of shape"):
+        read_inputs(path, labels=labels)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", r"has no column 'label': its first line must name the columns label \(and optionally group\)"),
+        ("class\na\n", r"has no column 'label'.*it has \['class'\]"),
+        ("label,name\na\n", "row 2 has 1 cells, but the header has 2"),
+        ("label\n", "has a header, but no rows"),
+        ("label,name\na,1\n,2\n", "row 3 has no label"),
+        ("label,name\na,1\nb,1\n", "has several rows for '1'"),
+    ],
+)
+def test_invalid_labels_are_refused(text, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        read_labels(write(tmp_path / "labels.csv", text))
+
+
+def test_labels_that_are_not_text_are_refused(tmp_path):
+    (tmp_path / "labels.csv").write_bytes(b"label\n\xff\xfe\n")
+    with pytest.raises(ValueError, match=r"cannot read the labels in .*labels\.csv"):
+        read_labels(tmp_path / "labels.csv")
+
+
+def test_names_are_required_for_folders(folder, tmp_path):
+    with pytest.raises(ValueError, match="has no column 'name'"):
+        read_inputs(folder, labels=write(tmp_path / "labels.csv", "label\na\n"))
+
+
+@pytest.fixture(scope="module")
+def epochs(tmp_path_factory):
+    """Epochs with three EEG channels, of which one is bad, and a stimulus channel."""
+    mne = pytest.importorskip("mne")
+    path = tmp_path_factory.mktemp("mne") / "trials-epo.fif"
+    info = mne.create_info(["Fz", "Cz", "Pz", "STI"], 100.0, ["eeg"] * 3 + ["stim"])
+    info["bads"] = ["Pz"]
+    data = np.random.default_rng(0).standard_normal((6, 4, 50)) * 1e-6
+    events = np.column_stack([np.arange(6), np.zeros(6, int), [1, 2, 1, 2, 1, 2]])
+    mne.EpochsArray(data, info, events, event_id={"left": 1, "right": 2}, verbose="ERROR").save(path, verbose="ERROR")
+    return path, data
+
+
+def test_epochs_of_mne_are_series_with_channels(epochs, tmp_path):
+    path, data = epochs
+    inputs = read_inputs(path)
+    assert inputs.kind == "series" and inputs.y.tolist() == ["left", "right"] * 3 and inputs.channels == ["Fz", "Cz"]
+    np.testing.assert_allclose(np.stack(inputs.examples), data[:, :2], rtol=1e-6)
+    labels = write(tmp_path / "labels.csv", "label,group\n" + "a,1\nb,2\n" * 3)
+    relabelled = read_inputs(path, labels=labels)
+    assert relabelled.y.tolist() == ["a", "b"] * 3 and relabelled.groups.tolist() == ["1", "2"] * 3
+    with pytest.raises(ValueError, match=r"kind 'matrices': .* holds epochs, which are series"):
+        read_inputs(path, "matrices")
+
+
+def test_other_fif_files_are_refused(tmp_path):
+    pytest.importorskip("mne")
+    with pytest.raises(ValueError, match=r"cannot read the epochs in .*bad-epo\.fif"):
+        read_inputs(write(tmp_path / "bad-epo.fif", "no epochs"))
+
+
+def test_kind_must_be_known_and_fit(tmp_path):
+    with pytest.raises(ValueError, match="kind must be one of 'images', 'series', 'matrices', got 'sound'"):
+        read_inputs(tmp_path, "sound")
+    with pytest.raises(ValueError, match=r"kind 'series': .* is a folder"):
+        read_inputs(tmp_path, "series")

@@ -1,0 +1,318 @@
+"""What the pages say, and that they are one safe file."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from covmetric import CovMetric, CovMetricClassifier
+from covmetric.datasets.inputs import Inputs
+from covmetric.experiments.estimates import mean_and_standard_error, paired_difference
+from covmetric.experiments.fold_results import ComparisonTable
+from covmetric.report import (
+    comparison_page,
+    evaluation_page,
+    model_page,
+    read_run,
+    render,
+    run_page,
+    search_page,
+    write_page,
+)
+from covmetric.report.certificate import certificate_section
+from covmetric.report.content import Neighbors, Page, Section, Table
+from covmetric.report.environment import environment
+from covmetric.tasks import ModelView, data_record, evaluate, origin
+from tests.report.examples import CLASSES, DANGER, DATA, LABELS, TRAIN, classifier, comparison
+
+NEW = Inputs("matrices", DATA.X[~TRAIN], np.array([f"new {DANGER} {i}" for i in range(int((~TRAIN).sum()))]))
+
+
+@cache
+def evaluated():
+    """What `evaluate --json` prints, after a round trip through JSON."""
+    view = ModelView(classifier())
+    labels = np.array([*LABELS[~TRAIN][:-1], "unknown class"])
+    done = evaluate(view, NEW.names, NEW.examples, labels)
+    run = {
+        **origin(["evaluate", DANGER]),
+        "data": data_record(Path("new.npz"), "matrices", done.labels, 4, None, ()),
+        "model": {"path": DANGER, **view.as_dict()},
+        "parameters": view.parameters(),
+        "certificate": view.certificate(),
+        **done.as_dict(),
+    }
+    return json.dumps(run)
+
+
+def evaluation():
+    return json.loads(evaluated())
+
+
+def make_search_page():
+    view = ModelView(classifier())
+    return search_page(DANGER, view, NEW, view.neighbors(NEW.examples, 3), DANGER)
+
+
+#: A page of each kind.
+PAGES = {
+    "model": cache(lambda: model_page(classifier(), DANGER, f"covmetric report '{DANGER}'")),
+    "comparison": cache(lambda: comparison_page(comparison())),
+    "evaluation": cache(lambda: evaluation_page(evaluation(), ModelView(classifier()), NEW)),
+    "run": cache(lambda: run_page(evaluation())),
+    "search": cache(make_search_page),
+}
+
+
+class Elements(HTMLParser):
+    """All elements with their attributes, and the text outside of scripts and styles."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.elements, self.text, self._skip = [], "", False
+        self.feed(html)
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        self._skip = tag in ("script", "style")
+
+    def handle_endtag(self, tag):
+        self._skip = False
+
+    def handle_data(self, data):
+        self.text += "" if self._skip else data
+
+
+@pytest.fixture(params=PAGES)
+def html(request):
+    return render(PAGES[request.param]())
+
+
+def test_names_cannot_become_elements(html):
+    found = Elements(html)
+    scripts = [attributes for tag, attributes in found.elements if tag == "script"]
+    assert len(scripts) in (0, 2)  # the data and the script of the neighbours
+    assert not any("onerror" in attributes or attributes.get("src") == "x" for _, attributes in found.elements)
+    assert DANGER in " ".join(found.text.split()) or DANGER in found.text
+
+
+def test_page_names_no_address_but_its_own_parts(html):
+    addresses = [
+        value
+        for _, attributes in Elements(html).elements
+        for name, value in attributes.items()
+        if name in ("src", "href", "xlink:href", "srcset", "action", "data") and value is not None
+    ]
+    assert addresses and all(address.startswith(("#", "data:")) for address in addresses)
+    assert "@import" not in html
+    assert all(target.startswith("#") for target in re.findall(r"url\(([^)]*)\)", html))
+    (policy,) = [a["content"] for tag, a in Elements(html).elements if tag == "meta" and "http-equiv" in a]
+    assert policy.startswith("default-src 'none'")
+
+
+def test_ids_are_unique_and_links_lead_somewhere(html):
+    found = Elements(html).elements
+    ids = [attributes["id"] for _, attributes in found if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    links = [value[1:] for _, a in found for name, value in a.items() if "href" in name and value.startswith("#")]
+    assert links and set(links) <= set(ids)
+    assert set(re.findall(r"url\(#([^)]*)\)", html)) <= set(ids)
+
+
+def test_pictures_have_texts_and_the_page_has_a_language_and_headings(html):
+    found = Elements(html).elements
+    assert ("html", {"lang": "en"}) in found
+    assert sum(tag == "h1" for tag, _ in found) == 1
+    assert all("alt" in attributes for tag, attributes in found if tag == "img")
+    plots = sum(tag == "svg" for tag, _ in found)
+    assert plots == sum(a.get("role") == "img" and len(a["aria-label"]) > 40 for _, a in found)
+    assert all(a.get("scope") in ("row", "col") for tag, a in found if tag == "th")
+
+
+def test_page_without_thumbnails_is_smaller_than_500_kb():
+    """With as many examples, channels and classes as a page can show."""
+    rng = np.random.default_rng(0)
+    A, c = rng.standard_normal((600, 16, 30)), np.arange(600) % 60
+    A *= 1.0 + 0.1 * c[:, None, None]
+    big = CovMetricClassifier(CovMetric("log", lam=1.0, budget=1, tol=1e-2, random_state=0))
+    names = [f"folder/session {i}/a long name of a trial {i}.fif" for i in range(600)]
+    big.fit(A @ A.swapaxes(1, 2), np.array([f"class {i:02}" for i in c]), names=names)
+    assert len(render(model_page(big, "big", "covmetric report big.model"))) < 500_000
+
+
+def section(page, title):
+    (found,) = [one for one in page.sections if one.title == title]
+    return found
+
+
+def tables(part):
+    return [one for one in part.parts if isinstance(one, Table)]
+
+
+def test_comparison_has_the_paired_differences():
+    run = comparison()
+    table = ComparisonTable.from_dict(run)
+    (shown,) = tables(section(comparison_page(run), "Accuracy"))
+    rows = {row[0]: row for row in shown.rows}
+    assert [float(row[2].split()[0]) for row in shown.rows] == sorted(
+        (float(row[2].split()[0]) for row in shown.rows), reverse=True
+    )
+    best, learned = table.best_fixed, next(row for row in table.rows if row.kind == "learned")
+    percent = {row.method: {key: 100 * value for key, value in row.accuracies.items()} for row in table.rows}
+    expected = paired_difference(percent[learned.method], percent[best.method]).text(sign=True)
+    assert rows[learned.method][3] == expected and rows[best.method][3] == ""
+    assert expected in comparison_page(run).headline
+    assert "standard errors" in comparison_page(run).headline
+
+
+@pytest.mark.parametrize(
+    ("difference", "words"),
+    [
+        ([0.3, 0.31, 0.3], "above it by more than"),
+        ([-0.3, -0.31, -0.3], "below it by more than"),
+        ([0.3, -0.3, 0.1], "not different from it"),
+    ],
+)
+def test_headline_of_a_comparison_claims_no_more_than_the_difference_shows(difference, words):
+    run = json.loads(json.dumps(comparison()))
+    for fold in range(3):
+        run["rows"][0]["folds"][fold]["accuracy"] = 0.5
+        run["rows"][1]["folds"][fold]["accuracy"] = 0.1
+        run["rows"][2]["folds"][fold]["accuracy"] = 0.5 + difference[fold]
+    assert words in comparison_page(run).headline
+
+
+def test_failed_methods_are_listed_with_their_reason():
+    run = json.loads(json.dumps(comparison()))
+    for row in run["rows"]:
+        row["folds"][0] |= {"accuracy": None, "failure": "the matrices are singular"}
+    page = comparison_page(run)
+    assert page.headline == "Every method failed."
+    assert all(row[-1] == "failed: the matrices are singular" for row in tables(section(page, "Accuracy"))[0].rows)
+    render(page)
+
+
+def test_evaluation_says_the_accuracy_and_lists_the_errors():
+    run = evaluation()
+    page = evaluation_page(run)
+    wrong = [one for one in run["predictions"] if one["label"] != one["predicted"]]
+    accuracy = 100 * (1 - len(wrong) / len(run["predictions"]))
+    assert page.headline.startswith(f"{accuracy:.1f} percent of {len(run['predictions'])} examples")
+    by_class, errors = tables(section(page, "Accuracy"))
+    assert [row[0] for row in by_class.rows] == [*sorted(CLASSES), "unknown class"]
+    assert [row[0] for row in errors.rows] == [one["name"] for one in wrong]
+    assert [s.title for s in page.sections].count("Neighbours") == 0
+    asked = PAGES["evaluation"]()
+    (part,) = section(asked, "Neighbours").parts
+    shown = [part.items[query.item].name for query in part.queries]
+    assert set(shown[: len(wrong)]) == {one["name"] for one in wrong}  # those with a wrong prediction come first
+    assert part.queries[0].note == f"Predicted class: {wrong[0]['predicted']}."
+
+
+def test_model_says_how_its_settings_did_before_and_after_learning():
+    learner = classifier().learner_
+    page = PAGES["model"]()
+    results, best = learner.cv_results_, learner.best_index_
+    folds = np.stack([results[f"split{fold}_test_score"] for fold in range(3)])
+    assert f"{mean_and_standard_error((100 * folds[:, best]).tolist()).text()} percent accuracy" in page.headline
+    phi = results["params"][best]["phi"]
+    (fixed,) = [i for i, one in enumerate(results["params"]) if one["phi"] == phi and one["lam"] == np.inf]
+    difference = mean_and_standard_error((100 * (folds[:, best] - folds[:, fixed])).tolist())
+    assert (f"{difference.text(sign=True)} points" in page.headline) == (results["params"][best]["lam"] != np.inf)
+    assert "optimistic" in page.headline
+    (candidates,) = tables(section(page, "Accuracy"))
+    assert candidates.rows[0][-1] == "chosen"
+
+
+def test_model_without_references_or_search_has_a_page():
+    metric = CovMetric("log", random_state=0).fit(DATA.X, DATA.y).metric_
+    page = model_page(metric, "metric", "covmetric report metric.npz")
+    assert "No accuracy was measured" in page.headline
+    assert "Neighbours" not in [one.title for one in page.sections]
+    assert "The matrix W" in render(page)
+
+
+def test_fixed_metric_has_nothing_to_certify():
+    view = ModelView(CovMetricClassifier(CovMetric("log", lam=np.inf)).fit(DATA.X, DATA.y))
+    assert "nothing to certify" in certificate_section(view.certificate()).parts[0].texts[0]
+
+
+def test_certificate_is_in_words_with_what_it_does_not_prove():
+    result = classifier().learner_.result_
+    words = section(PAGES["model"](), "Certificate")
+    status, proof = words.parts[0].texts
+    low, high = result.certificate.distance_factor
+    assert status == "SOLVED: the relative gap is proven to be within the tolerance."
+    assert f"at most {result.certificate.bound:.2g} above" in proof
+    assert f"between {low:.6g} and {high:.6g} times" in proof
+    assert any("classifies new examples well" in text for text in words.parts[-1].texts)
+
+
+def test_search_page_offers_the_queries_and_then_their_neighbours():
+    page = PAGES["search"]()
+    part = section(page, "Neighbours").parts[0]
+    assert isinstance(part, Neighbors) and not part.compares
+    names = [part.items[query.item].name for query in part.queries]
+    assert names[: len(NEW)] == NEW.names.tolist() and len(names) > len(NEW)
+    view = ModelView(classifier())
+    first = view.neighbors(NEW.examples, 3)[0]
+    assert [part.items[i].name for i, _ in part.queries[0].after] == [one.name for one in first]
+    assert [d for _, d in part.queries[0].after] == [one.distance for one in first]
+
+
+@pytest.mark.parametrize("missing", ["accuracy", "interval", "confusion", "predictions", "per_class", "certificate"])
+def test_incomplete_evaluation_is_refused(missing):
+    run = evaluation()
+    del run[missing]
+    with pytest.raises(ValueError, match="incomplete or invalid"):
+        evaluation_page(run)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("not JSON", "is not a JSON file"),
+        ("[1, 2]", "not a result"),
+        ('{"rows": [{"kind": 1}]}', "the comparison are incomplete or invalid"),
+        ('{"confusion": {"classes": ["a"], "matrix": [[1, 2]]}}', "the evaluation are incomplete or invalid"),
+        ("[" * 100_000, "is not a JSON file"),
+        ("\udcff", "is not a JSON file"),
+    ],
+)
+def test_files_that_are_no_results_are_refused(text, message, tmp_path):
+    path = tmp_path / "run.json"
+    path.write_bytes(text.encode("utf-8", errors="surrogateescape"))
+    with pytest.raises(ValueError, match=message):
+        run_page(read_run(path))
+
+
+def test_infinity_in_a_result_is_a_string():
+    run = evaluation()
+    run["certificate"] |= {"gap": "inf", "bound": "inf", "distance_factor": [0.0, "inf"]}
+    proof = section(evaluation_page(run), "Certificate").parts[0].texts[1]
+    assert "It proves nothing about single distances." in proof
+
+
+def test_missing_jinja_gets_a_message_with_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    environment.cache_clear()
+    try:
+        with pytest.raises(ImportError, match=r'a report needs the package jinja2: pip install "covmetric\[report\]"'):
+            render(Page("title", "headline"))
+    finally:
+        environment.cache_clear()
+
+
+def test_page_is_written_whatever_the_names_are(tmp_path):
+    page = Page("caf\u00e9 \udcff \u2713", "headline", [Section("A & B", [])])
+    written = write_page(page, tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "caf\u00e9 ? \u2713" in written and 'id="a-b"' in written
+    with pytest.raises(ValueError, match="there is no folder"):
+        write_page(page, tmp_path / "missing" / "page.html")
