@@ -312,7 +312,7 @@ def draw_pictures(rows, streamed, names, folder: Path) -> None:
         panel.set_title(name)
         panel.grid(alpha=0.3)
     axes[0].set_ylabel("accuracy, percent")
-    axes[0].legend(fontsize=7)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=9)
     save_figure(figure, folder / "sessions-labels.png")
     figure, axes = new_figure(4.2 * len(names), 4.0, len(names))
     for panel, name in zip(axes, names, strict=True):
@@ -328,7 +328,7 @@ def draw_pictures(rows, streamed, names, folder: Path) -> None:
         panel.set_title(name)
         panel.grid(alpha=0.3)
     axes[0].set_ylabel("accuracy, percent")
-    axes[0].legend(fontsize=7)
+    figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, fontsize=9)
     save_figure(figure, folder / "sessions-stream.png")
 
 
