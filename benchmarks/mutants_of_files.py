@@ -28,7 +28,7 @@ from tqdm import tqdm
 
 from covmetric import load_model, save_model
 from tests.model_file.mutation import MUTATIONS
-from tests.model_file.pipelines import PIPELINES, fitted, named_pipeline
+from tests.model_file.pipelines import NAMED, PIPELINES, fitted
 
 _BARE_ERROR = re.compile(r"is not a model file: (it is damaged|\w+Error\b)")
 _FORBIDDEN = ("subprocess.", "os.system", "os.exec", "os.posix_spawn", "socket.", "pickle.find_class")
@@ -97,14 +97,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--kinds", nargs="+", default=["names", *PIPELINES])
+    parser.add_argument("--kinds", nargs="+", default=[*NAMED, *PIPELINES])
     options = parser.parse_args()
     watch = Watch()
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")
         contents, path = {}, Path(folder) / "model.npz"
         for kind in options.kinds:
-            save_model(named_pipeline() if kind == "names" else fitted(kind)[0], path)
+            save_model(NAMED[kind]() if kind in NAMED else fitted(kind)[0], path)
             load_model(path)  # imports what it needs
             contents[kind] = path.read_bytes()
         limit_memory()

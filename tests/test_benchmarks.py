@@ -12,6 +12,7 @@ from benchmarks import (
     descriptors,
     hostile,
     itml,
+    mutants_of_files,
     neighbors,
     precise,
     problems,
@@ -21,7 +22,7 @@ from benchmarks import (
     solvers,
     steadiness,
 )
-from covmetric import CovMetricClassifier, Status, make_paper_problem, solve
+from covmetric import CovMetricClassifier, Status, make_paper_problem, save_model, solve
 from covmetric.experiments import methods
 from covmetric.learning.splits import make_splits
 
@@ -32,6 +33,20 @@ def test_projection_is_timed():
     assert ratio > 0.0
     assert every >= 1
     assert 0.0 < fraction < 1.0
+
+
+def test_mutants_of_files_are_counted_and_watched(tmp_path):
+    watch = mutants_of_files.Watch()
+    path = tmp_path / "model.npz"
+    save_model(CovMetricClassifier(random_state=0).fit([[0.0], [1.0], [5.0], [7.0]], [0, 0, 1, 1]), path)
+    result = mutants_of_files.try_mutants(path.read_bytes(), 30, 0, path, watch)
+    assert result.pop("reasons that are only errors") == [] and result.pop("growth in kB") >= 0
+    assert set(result) <= {"loaded", "refused"} and sum(result.values()) == 30
+    assert not watch.events
+    with watch.watching():
+        (tmp_path / "written").write_text("")
+        eval("1 + 1")
+    assert {event.split()[0] for event in watch.events} == {"open", "compile", "exec"}
 
 
 def test_rivals_reach_the_tolerance():

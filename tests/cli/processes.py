@@ -27,7 +27,7 @@ def covmetric(*arguments, env=None, **settings):
         capture_output="stdout" not in settings,
         text=True,
         check=False,
-        timeout=120,
+        timeout=600,
         **settings,
     )
 
@@ -61,7 +61,7 @@ class OnTerminal:
         while self._read():
             pass
         os.close(self._terminal)
-        output, _ = self.process.communicate(timeout=120)
+        output, _ = self.process.communicate(timeout=600)
         return self.process.returncode, output
 
     def _read(self):

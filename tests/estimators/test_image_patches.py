@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from covmetric import CovMetric, CovMetricClassifier, ImagePatchClassifier
+from covmetric import CovMetric, CovMetricClassifier, ImagePatchClassifier, load_model, save_model
 from covmetric.datasets import make_textures
 from covmetric.descriptors import Boxes, GridPatches, ImageCovariances
 from covmetric.estimators.set_distances import set_distances
@@ -115,7 +115,10 @@ def test_skipped_images_are_left_out_of_the_references(data):
         model.references_.names.tolist() == list("abcef")
         and model.references_.labels.tolist() == y[[0, 1, 2, 4, 5]].tolist()
     )
-    with pytest.warns(UserWarning, match="left out"), pytest.raises(ValueError, match=r"X\[1\] has no regions"):
+    with (
+        pytest.warns(UserWarning, match="left out"),
+        pytest.raises(ValueError, match=r"X\[1\] has no regions, or only"),
+    ):
         model.predict([images[0], images[1][:5]])
 
 
@@ -145,3 +148,61 @@ def test_invalid_labels_raise_value_error(data):
         classifier().fit(images, y, names=["a"])
     with pytest.raises(ValueError, match="the images have no regions"):
         ImagePatchClassifier(ImageCovariances("grey", regions=Boxes(np.empty((0, 4), dtype=int)))).fit(images, y)
+
+
+@pytest.fixture
+def saved(data, tmp_path):
+    images, y = data
+    model = classifier(decision="nearest-set").fit(
+        images[::2], y[::2], names=[f"{i}.png" for i in range(12)], thumbnails=[np.zeros((4, 5, 3), np.uint8)] * 12
+    )
+    save_model(model, tmp_path / "patches.model")
+    return model, tmp_path / "patches.model"
+
+
+def test_saved_model_gives_the_same_results(saved, data):
+    model, path = saved
+    images, _ = data
+    again = load_model(path)
+    assert isinstance(again, ImagePatchClassifier) and again.decision == "nearest-set"
+    np.testing.assert_array_equal(again.predict_proba(images), model.predict_proba(images))
+    for found, expected in zip(again.kneighbors(images, 3), model.kneighbors(images, 3), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    assert again.references_.names.tolist() == model.references_.names.tolist()
+    assert again.references_.thumbnails[3].shape == (4, 5, 3)
+    assert again.classifier_.references_.names[1] == "0.png [0, 24, 24, 24]"
+    with pytest.raises(ValueError, match="not fitted"):
+        save_model(classifier(), path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"_image": np.zeros(48, np.int64)}, "the regions do not belong to the images"),
+        ({"_image": np.repeat(np.arange(12)[::-1], 4)}, "the regions do not belong to the images"),
+        ({"_image": np.arange(12)}, "the regions do not belong to the images"),
+        ({"_codes": np.full(12, 3)}, "the images must belong to the classes"),
+        ({"_codes": np.full(12, -1)}, "the images must belong to the classes"),
+        ({"_codes": np.zeros(12)}, "_codes must be an array of integers"),
+        ({"_image": []}, "_image must be an array of integers"),
+        ({"_captions": None}, "the names and thumbnails of the images are invalid"),
+        ({"classes_": np.array(["a", "b"])}, "classes_ differ"),
+        ({"classifier_": CovMetric()}, "classifier_ must be a CovMetricClassifier"),
+    ],
+)
+def test_damaged_states_are_refused(saved, change, message):
+    model, _ = saved
+    state = {**model.get_state(), **change}
+    with pytest.raises(ValueError, match=message):
+        ImagePatchClassifier.from_state(state)
+
+
+def test_regions_of_a_single_value_are_left_out(data):
+    """As for a white background. An image of a single value has no regions left."""
+    images, y = data
+    marked = images.copy()
+    marked[:, :25, :25] = 255.0  # the derivatives of the last pixels need one more
+    model = classifier().fit(marked[::2], y[::2])
+    assert len(model.classifier_.references_) == 3 * 12 and model.predict(marked[1::2]).shape == (12,)
+    with pytest.raises(ValueError, match=r"X\[1\] has no regions, or only regions of a single value"):
+        model.predict([marked[0], np.full((48, 48), 7.0)])

@@ -5,10 +5,27 @@ from __future__ import annotations
 import io
 import json
 import struct
+import tracemalloc
 import zipfile
 
 import numpy as np
 import pytest
+
+from covmetric import load_model
+
+
+def check_refused(path, message):
+    """Check that a file is refused with a reason, that nothing ran or was unpacked, and that little was allocated."""
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match=message) as caught:
+            load_model(path)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert str(path) in str(caught.value)
+    assert list(path.parent.iterdir()) == [path]
+    assert peak < 2**20 + 4 * min(path.stat().st_size, 2**22)
 
 
 def unpack(content):

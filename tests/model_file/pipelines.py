@@ -13,10 +13,11 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from covmetric import CovMetric, CovMetricClassifier, CovMetricCV, get_embedding
+from covmetric import CovMetric, CovMetricClassifier, CovMetricCV, ImagePatchClassifier, get_embedding
 from covmetric.descriptors import (
     Boxes,
     FilterBank,
+    GridPatches,
     ImageCovariances,
     ImageSetCovariances,
     SeriesCovariances,
@@ -118,3 +119,17 @@ def named_pipeline():
     names = [f"textures/{i}.png" for i in range(len(X))]
     thumbnails = [make_thumbnail(image, 8) for image in X]
     return pipeline.fit(X, y, covmetricclassifier__names=names, covmetricclassifier__thumbnails=thumbnails)
+
+
+@cache
+def patch_classifier():
+    """Return a fitted classifier of images by patches, with names and thumbnails of the images."""
+    X, y = images()
+    names, thumbnails = [f"textures/{i}.png" for i in range(len(X))], [make_thumbnail(image, 8) for image in X]
+    regions = ImageCovariances(["I", "Ix", "Iy"], regions=GridPatches(10))
+    classifier = ImagePatchClassifier(regions, CovMetricClassifier(CovMetric(random_state=0)), decision="nearest-set")
+    return classifier.fit(X, y, names=names, thumbnails=thumbnails)
+
+
+#: Models whose references have names and thumbnails.
+NAMED = {"names": named_pipeline, "patches": patch_classifier}

@@ -22,6 +22,7 @@ FILES = {
     "CovMetricCV": "cov-metric-cv.npz",
     "CovMetricClassifier": "classifier.npz",
     "CovMetricPairs": "pairs.npz",
+    "ImagePatchClassifier": "image-patches.npz",
 }
 
 

@@ -13,7 +13,7 @@ import pytest
 from covmetric import load_model, save_model
 from covmetric.models import MODELS
 from tests.model_file.mutation import MUTATIONS, mutated_array
-from tests.model_file.pipelines import fitted, named_pipeline
+from tests.model_file.pipelines import NAMED, fitted
 
 # A reason that is only the name of an error and a key says nothing about the file.
 BARE_ERROR = re.compile(r"is not a model file: (it is damaged|\w+Error\b)")
@@ -47,7 +47,7 @@ def pipeline_file(tmp_path_factory):
 
     def save(name):
         path = tmp_path_factory.mktemp("valid") / "model.npz"
-        save_model(named_pipeline() if name == "names" else fitted(name)[0], path)
+        save_model(NAMED[name]() if name in NAMED else fitted(name)[0], path)
         return path.read_bytes()
 
     return save
@@ -55,7 +55,7 @@ def pipeline_file(tmp_path_factory):
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("mutate", MUTATIONS.values(), ids=MUTATIONS)
-@pytest.mark.parametrize("name", ["names", "filter bank", "boxes", "logistic", "lda", "knn, tree", "scaler and pca"])
+@pytest.mark.parametrize("name", [*NAMED, "filter bank", "boxes", "logistic", "lda", "knn, tree", "scaler and pca"])
 def test_mutants_of_pipelines_load_or_are_refused(name, mutate, pipeline_file, tmp_path):
     """``python -m benchmarks.mutants_of_files`` tries ten thousand mutants of each kind of file."""
     assert count_refused(pipeline_file(name), mutate, 0, 60, tmp_path / "model.npz") > 10

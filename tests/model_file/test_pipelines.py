@@ -17,7 +17,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC
 
 import covmetric
-from covmetric import CovMetric, CovMetricClassifier, load_model, save_model
+from covmetric import CovMetric, CovMetricClassifier, get_embedding, load_model, save_model
 from covmetric.descriptors import ImageCovariances, SeriesCovariances
 from tests.model_file.forging import unpack
 from tests.model_file.pipelines import PIPELINES, fitted, images, series
@@ -84,7 +84,7 @@ def test_composed_pipeline_of_fitted_steps_is_saved(tmp_path):
 
 
 def test_pipeline_that_is_not_fitted_is_refused(tmp_path):
-    for last in (CovMetricClassifier(), LogisticRegression()):
+    for last in (CovMetricClassifier(), LogisticRegression(), get_embedding("log")):
         with pytest.raises(NotFittedError, match="this Pipeline is not fitted yet"):
             save_model(make_pipeline(SeriesCovariances(), last), tmp_path / "model.npz")
     assert list(tmp_path.iterdir()) == []

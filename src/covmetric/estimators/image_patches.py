@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils import Bunch
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
@@ -28,7 +29,8 @@ DECISIONS = ("vote", "nearest-set")
 class ImagePatchClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
     """Classifier of images that describes several regions of each image.
 
-    Each region is an example of the class of its image. The metric is learned from all regions of the training images;
+    Each region is an example of the class of its image. Regions of a single value, whose matrix is all zeros, are left
+    out, for example those of a white background. The metric is learned from all regions of the training images;
     regions of one image stay together in the folds of a search.
 
     Parameters
@@ -165,6 +167,7 @@ class ImagePatchClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         ImagePatchClassifier
             The fitted classifier.
         """
+        described = _without_constant_regions(described)
         labels = np.asarray(y)
         check_classification_targets(labels)
         n_images = len(labels)
@@ -293,15 +296,38 @@ class ImagePatchClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         classifier: CovMetricClassifier = clone(self.classifier)
         return classifier
 
-    def _describe(self, X: Any) -> tuple[FloatArray, IntArray, int]:
-        """Return the matrices of all regions, the image of each, and the number of images."""
-        check_is_fitted(self)
-        described = self.descriptor_.describe(X)
+    def describe(self, X: Any) -> Bunch:
+        """Return the matrices of the regions of images that the classifier uses.
+
+        Parameters
+        ----------
+        X : list of images, or array of shape (l, rows, columns) or (l, rows, columns, 3)
+            The images.
+
+        Returns
+        -------
+        Bunch
+            As `ImageCovariances.describe`, without regions of a single value.
+
+        Raises
+        ------
+        ValueError
+            If an image has no such regions.
+        """
+        described = _without_constant_regions(self.descriptor_.describe(X))
         n_images = len(X)
         missing = np.setdiff1d(np.arange(n_images), described.image)
         if len(missing):
-            raise ValueError(f"X[{missing[0]}] has no regions: leave it out, or choose other regions")
-        return described.X, described.image, n_images
+            raise ValueError(
+                f"X[{missing[0]}] has no regions, or only regions of a single value: leave it out or choose others"
+            )
+        return described
+
+    def _describe(self, X: Any) -> tuple[FloatArray, IntArray, int]:
+        """Return the matrices of all regions, the image of each, and the number of images."""
+        check_is_fitted(self)
+        described = self.describe(X)
+        return described.X, described.image, len(X)
 
     def _set_distances(self, matrices: FloatArray, image: IntArray, n_images: int) -> FloatArray:
         vectors = self.metric_.transform(matrices, n_jobs=self.n_jobs)
@@ -333,6 +359,14 @@ class ImagePatchClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         if not isinstance(self._captions, Captions):
             raise ValueError("the names and thumbnails of the images are invalid")
         self._captions.check(len(codes))
+
+
+def _without_constant_regions(described: Any) -> Any:
+    """Leave out the regions whose matrix is all zeros, which has no logarithm and no scale."""
+    varied = np.trace(described.X, axis1=1, axis2=2) > 0.0
+    return Bunch(
+        X=described.X[varied], image=described.image[varied], boxes=described.boxes[varied], skipped=described.skipped
+    )
 
 
 def _region_names(names: Any, described: Any) -> list[str] | None:

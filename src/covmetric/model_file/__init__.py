@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from covmetric.model_file import other_libraries, pipelines  # noqa: F401  (they register what they hold)
 from covmetric.model_file.files import InvalidModel, read_model, write_model
 from covmetric.model_file.kinds import (
     build_record,

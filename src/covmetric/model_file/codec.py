@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from covmetric.model_file.archive import is_storable
+from covmetric.model_file.deferred import find_kind, kind_of
 from covmetric.model_file.kinds import ENUMS, Kind, NotStorable
-from covmetric.model_file.lookup import find_kind, kind_of
 
 _MAX_DEPTH = 64
 _NON_FINITE = {"inf": np.inf, "-inf": -np.inf, "nan": np.nan}

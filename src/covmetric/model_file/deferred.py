@@ -1,4 +1,8 @@
-"""Classes of other libraries that model files may hold, imported when they first occur."""
+"""Finding the kind of an object, or of a name in a file.
+
+The classes of covmetric register themselves when they are imported. The classes of other libraries, which take long to
+import, are registered when they first occur.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from covmetric.model_file.kinds import Kind
+from covmetric.model_file.kinds import KINDS, KINDS_BY_CLASS, Kind, register
 
 
 @dataclass(frozen=True)
@@ -62,3 +66,58 @@ class DeferredClass:
                 f"it holds a {self.class_name} of {self.module}, which cannot be imported: {error}"
             ) from None
         return self.make_kind(self.name, cls)
+
+
+#: The classes of other libraries, by their name in files.
+DEFERRED: dict[str, DeferredClass] = {}
+
+
+def defer(*classes: DeferredClass) -> None:
+    """Allow the objects of classes of other libraries in model files.
+
+    Parameters
+    ----------
+    *classes : DeferredClass
+        The classes.
+    """
+    DEFERRED.update({known.name: known for known in classes})
+
+
+def kind_of(value: Any) -> Kind | None:
+    """Return the kind of an object.
+
+    Parameters
+    ----------
+    value : object
+        The object.
+
+    Returns
+    -------
+    Kind or None
+        None if a file cannot hold objects of its class.
+    """
+    if type(value) not in KINDS_BY_CLASS:
+        for known in DEFERRED.values():
+            if known.loaded_class() is type(value):
+                register(known.kind())
+    return KINDS_BY_CLASS.get(type(value))
+
+
+def find_kind(name: Any) -> Kind | None:
+    """Return the kind with a name, which may come from a hostile file.
+
+    Parameters
+    ----------
+    name : object
+        The name.
+
+    Returns
+    -------
+    Kind or None
+        None if no class that files may hold has this name.
+    """
+    if not isinstance(name, str):
+        return None
+    if name not in KINDS and name in DEFERRED:
+        register(DEFERRED[name].kind())
+    return KINDS.get(name)

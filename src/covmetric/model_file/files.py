@@ -13,8 +13,8 @@ import numpy as np
 from covmetric._utils.warning import warn
 from covmetric.model_file.archive import NewerFormat, read_archive, write_archive
 from covmetric.model_file.codec import Reader, Writer
+from covmetric.model_file.deferred import find_kind, kind_of
 from covmetric.model_file.kinds import NotStorable
-from covmetric.model_file.lookup import find_kind, kind_of
 
 
 class InvalidModel(ValueError):

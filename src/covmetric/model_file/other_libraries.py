@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from covmetric._utils.validation import is_count
-from covmetric.model_file.deferred import DeferredClass
+from covmetric.model_file.deferred import DeferredClass, defer
 from covmetric.model_file.kinds import Kind, constructor_defaults, for_any_machine
 
 _INTEGER = "integer"
@@ -298,3 +298,5 @@ OTHER_CLASSES = (
         ),
     ),
 )  # fmt: skip
+
+defer(*OTHER_CLASSES)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from covmetric.model_file.deferred import DeferredClass
-from covmetric.model_file.kinds import KINDS_BY_CLASS, Kind
+from covmetric.model_file.deferred import DeferredClass, defer, kind_of
+from covmetric.model_file.kinds import Kind
 
 _WITHOUT_STEP = (None, "passthrough")
 
@@ -37,7 +37,7 @@ def _check_step(name: str, step: Any, is_last: bool) -> None:
     if isinstance(step, str | None) and step in _WITHOUT_STEP:
         return
     has_role = hasattr(step, "transform") or (is_last and hasattr(step, "predict"))
-    if type(step) not in KINDS_BY_CLASS or not hasattr(step, "fit") or not has_role:
+    if kind_of(step) is None or not hasattr(step, "fit") or not has_role:
         raise ValueError(
             f"the step {name[:80]!r} of a Pipeline is a {type(step).__name__}, which cannot be a step there"
         )
@@ -78,8 +78,10 @@ def _output_width(step: Any) -> int | None:
 def _is_fitted(pipeline: Any) -> bool:
     """Return whether every step is fitted; descriptors need no fit."""
     for _, step in pipeline.steps:
-        kind = KINDS_BY_CLASS.get(type(step))
+        kind = kind_of(step)
         if kind is not None and kind.is_fitted is not None and not kind.is_fitted(step):
+            return False
+        if hasattr(step, "check_fitted") and not hasattr(step, "shape_in_"):  # an embedding
             return False
     return True
 
@@ -88,5 +90,4 @@ def _make_kind(name: str, cls: type) -> Kind:
     return Kind(name, cls, _get_state, lambda state: _from_state(cls, state), is_fitted=_is_fitted)
 
 
-#: scikit-learn's Pipeline.
-PIPELINE = DeferredClass("sklearn.pipeline", "Pipeline", "Pipeline", _make_kind)
+defer(DeferredClass("sklearn.pipeline", "Pipeline", "Pipeline", _make_kind))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from covmetric.tasks.card import model_card, summary
 from covmetric.tasks.describing import DescribedInputs, choose_features, describe_inputs, without_broken_images
-from covmetric.tasks.evaluation import Evaluation, Prediction, evaluate, predict, wilson_interval
+from covmetric.tasks.evaluation import Evaluation, Prediction, evaluate, named, predict, wilson_interval
 from covmetric.tasks.explaining import QueryExplanation, explain
 from covmetric.tasks.fitting import FitResult, FitSettings, fit_model, make_classifier
 from covmetric.tasks.model_view import ModelView, Neighbor
@@ -27,6 +27,7 @@ __all__ = [
     "fit_model",
     "make_classifier",
     "model_card",
+    "named",
     "origin",
     "package_versions",
     "predict",

@@ -13,6 +13,8 @@ from sklearn.base import clone
 from covmetric.datasets.inputs import Inputs
 from covmetric.descriptors import ImageCovariances, SeriesCovariances, has_colours
 
+_CONSTANT = "has the same value everywhere, so that its covariance matrix is all zeros"
+
 
 @dataclass(frozen=True)
 class DescribedInputs:
@@ -122,9 +124,16 @@ def describe_inputs(
         chosen, errors="skip" if skip_broken else "raise", n_jobs=n_jobs, verbose=progress
     ).describe(inputs.examples)
     descriptor = ImageCovariances(chosen).fit(inputs.examples)
-    skipped = tuple((str(inputs.names[i]), reason) for i, reason in found.skipped)
+    skipped = [(str(inputs.names[i]), reason) for i, reason in found.skipped]
+    constant = np.trace(found.X, axis1=1, axis2=2) == 0.0
+    names = inputs.names[found.image[constant]].tolist()
+    if names and not skip_broken:
+        raise ValueError(f"{names[0]} {_CONSTANT}: leave it out (--skip-broken)")
+    if constant.all():
+        raise ValueError(f"no image is left: {names[0]} {_CONSTANT}")
+    skipped += [(name, f"it {_CONSTANT}") for name in names]
     content = f"covariances of {chosen} features of images"
-    return _described(inputs, found.X, content, descriptor, found.image, skipped)
+    return _described(inputs, found.X[~constant], content, descriptor, found.image[~constant], tuple(skipped))
 
 
 def without_broken_images(descriptor: ImageCovariances, inputs: Inputs) -> tuple[Inputs, tuple[tuple[str, str], ...]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -61,7 +62,10 @@ def predict(view: ModelView, names: Any, examples: Any) -> list[Prediction]:
     >>> [one.name for one in predict(view, ["a", "b"], data.X[:2])]
     ['a', 'b']
     """
-    rows = view.predict_proba(examples)
+    try:
+        rows = view.predict_proba(examples)
+    except ValueError as error:
+        raise named(error, names) from error
     predictions = []
     for name, row in zip(names, rows.tolist(), strict=True):
         best = int(np.argmax(row))
@@ -188,6 +192,32 @@ def evaluate(view: ModelView, names: Any, examples: Any, labels: Any) -> Evaluat
     return Evaluation(predict(view, names, examples), texts, [*view.classes, *unknown])
 
 
+def named(error: ValueError, names: Any) -> ValueError:
+    """Return an error about an example X[i] with the name of the example.
+
+    Parameters
+    ----------
+    error : ValueError
+        The error.
+    names : sequence of str
+        The names of the examples.
+
+    Returns
+    -------
+    ValueError
+        The error itself if it mentions no example.
+
+    Examples
+    --------
+    >>> named(ValueError("X[1] is all zeros"), ["a.png", "b.png"])
+    ValueError('b.png: X[1] is all zeros')
+    """
+    found = re.match(r"X\[(\d+)\b", str(error))
+    if found is None or int(found[1]) >= len(names):
+        return error
+    return ValueError(f"{names[int(found[1])]}: {error}")
+
+
 def wilson_interval(successes: int, trials: int, z: float = 1.96) -> tuple[float, float]:
     """Return the interval of Wilson for a probability [1]_.
 
@@ -202,7 +232,7 @@ def wilson_interval(successes: int, trials: int, z: float = 1.96) -> tuple[float
 
     Returns
     -------
-    low, high : float
+    tuple of two floats
         The ends of the interval, from 0 to 1.
 
     References

@@ -108,7 +108,7 @@ def explain(view: ModelView, name: str, example: Any, n_neighbors: int = 5) -> Q
     if patches is None:
         decision = view.classifier.explain(view.matrices([example])[0], view.features, k)
         return QueryExplanation(name, decision, str(decision.label))
-    described = patches.descriptor_.describe([example])
+    described = patches.describe([example])
     label = view.classes[int(view.predict_proba([example])[0].argmax())]
     probabilities = view.classifier.predict_proba(described.X)[:, view.classes.index(label)]
     chosen = int(np.argmax(probabilities))

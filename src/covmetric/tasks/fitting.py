@@ -198,8 +198,12 @@ def _fit_patches(inputs: Inputs, settings: FitSettings) -> FitResult:
         verbose=int(settings.progress),
     )
     described = reader.describe(inputs.examples)
-    skipped = tuple((str(inputs.names[i]), reason) for i, reason in described.skipped)
-    kept = np.unique(described.image)
+    reasons = dict(described.skipped)
+    kept = np.unique(described.image[np.trace(described.X, axis1=1, axis2=2) > 0.0])
+    constant = "all its patches have the same value everywhere"
+    skipped = tuple(
+        (str(inputs.names[i]), reasons.get(i, constant)) for i in np.setdiff1d(np.arange(len(inputs)), kept).tolist()
+    )
     thumbnails = _thumbnails(
         inputs, np.arange(len(inputs)), settings, skip=set(range(len(inputs))) - set(kept.tolist())
     )

@@ -1,0 +1,99 @@
+"""One view of every kind of model."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from covmetric import CovMetric, CovMetricClassifier, CovMetricCV, ImagePatchClassifier
+from covmetric.datasets import make_spd_classes, make_textures
+from covmetric.descriptors import GridPatches, ImageCovariances, SeriesCovariances
+from covmetric.tasks import ModelView, explain, model_card, summary
+
+
+def fixed():
+    return CovMetricClassifier(CovMetric("log", lam=np.inf), n_neighbors=1)
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_spd_classes(n_classes=2, n_per_class=10, n=3)
+
+
+@pytest.fixture(scope="module")
+def textures():
+    return make_textures(n_classes=2, n_per_class=6, size=32)
+
+
+@pytest.fixture(scope="module")
+def models(data, textures):
+    """A model of each kind, with examples for it."""
+    series = list(np.random.default_rng(0).standard_normal((20, 3, 30)) * (1 + data.y[:, None, None]))
+    patches = ImagePatchClassifier(ImageCovariances(regions=GridPatches(16)), fixed())
+    return {
+        "matrices": (fixed().fit(data.X, data.y), data.X),
+        "vectors": (CovMetricClassifier(random_state=0).fit(data.X[:, 0], data.y), data.X[:, 0]),
+        "series": (make_pipeline(SeriesCovariances(), fixed()).fit(series, data.y), series),
+        "images": (make_pipeline(ImageCovariances(), fixed()).fit(textures.images, textures.y), textures.images),
+        "patches": (patches.fit(textures.images, textures.y), textures.images),
+    }
+
+
+@pytest.mark.parametrize("name", ["matrices", "vectors", "series", "images", "patches"])
+def test_every_kind_of_model_is_used_in_the_same_way(name, models):
+    model, examples = models[name]
+    view = ModelView(model)
+    assert view.kind == ("images" if name == "patches" else name) and view.classes == ["0", "1"]
+    assert view.n_references == len(examples) == len(view.labels)
+    np.testing.assert_array_equal(view.predict_proba(examples), model.predict_proba(examples))
+    near = view.neighbors(examples[:2], 3)
+    assert [one[0].index for one in near] == [0, 1] and near[0][0].name == "0" and near[0][0].distance < 1e-6
+    assert summary(view)["class_counts"] == {"0": len(examples) // 2, "1": len(examples) // 2}
+    assert "# Model card: mine" in model_card(view, "mine")
+    assert explain(view, "query", examples[3]).label in view.classes
+    assert len(view.features) == view.metric.embedding.shape_in_[0]
+
+
+@pytest.mark.parametrize("name", ["matrices", "patches"])
+def test_neighbours_of_references_leave_the_reference_out(name, models):
+    model, examples = models[name]
+    view = ModelView(model)
+    for i, found in zip((0, 5), view.neighbors_of_references([0, 5], 4), strict=True):
+        expected = [one for one in view.neighbors(examples[i : i + 1], 5)[0] if one.index != i][:4]
+        assert [one.index for one in found] == [one.index for one in expected]
+        np.testing.assert_allclose([one.distance for one in found], [one.distance for one in expected], atol=1e-6)
+
+
+def test_models_without_a_classifier_say_so(data):
+    transformer = ModelView(CovMetric(random_state=0).fit(data.X, data.y))
+    assert transformer.kind == "matrices" and transformer.certificate()["status"] == "SOLVED"
+    with pytest.raises(ValueError, match="ends with a CovMetric, which does not classify"):
+        transformer.predict_proba(data.X)
+    with pytest.raises(ValueError, match="holds no examples to search"):
+        transformer.neighbors(data.X, 1)
+    with pytest.raises(ValueError, match="whose decisions covmetric cannot explain"):
+        explain(transformer, "x", data.X[0])
+    assert "No accuracy was measured" in model_card(transformer, "x")
+    other = ModelView(make_pipeline(CovMetric(random_state=0), LogisticRegression()).fit(data.X, data.y))
+    assert other.kind == "matrices" and other.rule == {"rule": "LogisticRegression"} and other.n_references == 0
+    assert other.predict_proba(data.X).shape == (20, 2) and other.certificate() is not None
+
+
+def test_certificate_and_parameters_are_those_of_the_search(data):
+    classifier = CovMetricClassifier(CovMetricCV(["log", "chol"], random_state=0)).fit(data.X, data.y)
+    view = ModelView(classifier)
+    search = classifier.learner_
+    assert (
+        view.parameters()["phi"] == search.best_params_["phi"]
+        and view.parameters()["lam"] == search.best_params_["lam"]
+    )
+    if search.result_ is not None:
+        assert view.certificate()["gap"] == search.result_.certificate.gap
+    assert summary(view)["score"] == search.best_score_
+
+
+def test_fixed_metric_has_no_certificate(data):
+    view = ModelView(CovMetricClassifier(CovMetric(lam=np.inf)).fit(data.X, data.y))
+    assert view.certificate() is None and "nothing to certify" in model_card(view, "x")
