@@ -71,7 +71,8 @@ def test_page_of_the_demo(tmp_path, monkeypatch, capsys):
     kinds = [("fixed metric, 3-NN", "log"), ("pyRiemann", "MDM"), ("covmetric", "CovMetricClassifier, auto")]
     rows = [Row(kind, method, "mg", seed, 0.8 + 0.01 * seed, 1.0, 0.1) for kind, method in kinds for seed in (0, 1)]
     runs = [LearnedRun(row, classifier) for row in rows if row.kind == "covmetric"]
-    table = GestureTable(rows, runs, {"mg": (DATA.X[1::2], DATA.y[1::2])}, 24, 3)
+    names = np.array(["fist", "rest"])[DATA.y[1::2]]  # the classifiers of the experiment learn numbers
+    table = GestureTable(rows, runs, {"mg": (DATA.X[1::2], names)}, 24, 3)
     monkeypatch.setattr("covmetric.experiments.gestures.gestures", lambda *_, **__: table)
     monkeypatch.setattr("covmetric.cli.demo.as_dict", lambda _: {})
     monkeypatch.chdir(tmp_path)
@@ -79,6 +80,8 @@ def test_page_of_the_demo(tmp_path, monkeypatch, capsys):
     text = page(tmp_path / "demo.html")
     assert "Hand gestures" in text and "CovMetricClassifier, auto is" in text and "data-query" in text
     assert "covmetric demo --json --report demo.html" in text
+    right = int((classifier.predict(DATA.X[1::2]) == DATA.y[1::2]).sum())
+    assert f"{right} of 12 windows are on the diagonal" in text and "Predicted class: rest." in text
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from covmetric.report.model_page import find_references
+from covmetric.report.models import find_references
 from covmetric.report.neighbors import LabelledExamples, choose_queries, neighbors_part, same_class_rates
 from tests.report.examples import DATA, LABELS, TRAIN, classifier
 

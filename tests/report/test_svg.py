@@ -35,5 +35,12 @@ def test_text_is_text_and_is_escaped():
     assert "<script" not in text and "<img" not in text
 
 
+def test_many_points_become_a_picture():
+    drawn, (axes,) = new_figure(3, 2, 1)
+    axes.scatter(range(5000), range(5000))
+    text = inline_svg(drawn, "cloud")
+    assert "data:image/png" in text and len(text) < 50_000
+
+
 def test_svg_is_the_same_every_time():
     assert inline_svg(figure(), "same") == inline_svg(figure(), "same")

@@ -5,14 +5,14 @@ They need Jinja2, which the extra "report" installs.
 
 from __future__ import annotations
 
-from covmetric.report.comparison_page import comparison_page
+from covmetric.report.comparisons import comparison_page
 from covmetric.report.content import Page
 from covmetric.report.environment import render, require_jinja
-from covmetric.report.evaluation_page import evaluation_page
-from covmetric.report.gesture_page import gesture_page
-from covmetric.report.model_page import model_page
+from covmetric.report.evaluations import evaluation_page
+from covmetric.report.gestures import gesture_page
+from covmetric.report.models import model_page
 from covmetric.report.runs import read_run, run_page
-from covmetric.report.search_page import search_page, write_search_page
+from covmetric.report.searches import search_page, write_search_page
 from covmetric.report.writing import write_page
 
 __all__ = [

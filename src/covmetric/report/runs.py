@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from covmetric.report.comparison_page import comparison_page
+from covmetric.report.comparisons import comparison_page
 from covmetric.report.content import Page
-from covmetric.report.evaluation_page import evaluation_page
+from covmetric.report.evaluations import evaluation_page
 
 # The page of a result, by an entry that only results of this kind have.
 _PAGES: dict[str, Callable[[Mapping[str, Any]], Page]] = {"confusion": evaluation_page, "rows": comparison_page}

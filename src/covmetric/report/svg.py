@@ -8,6 +8,8 @@ from typing import Any
 
 from covmetric.plotting.axes import import_matplotlib
 
+# A point takes 100 bytes. More points than these become a picture.
+_MAX_POINTS = 200
 _NUMBER = r"([\d.]+)"
 _SIZE = re.compile(rf'<svg [^>]*?viewBox="0 0 {_NUMBER} {_NUMBER}"[^>]*>', re.DOTALL)
 
@@ -16,7 +18,7 @@ def inline_svg(figure: Any, name: str) -> str:
     """Return a figure as an SVG element for an HTML page.
 
     Its text is text, so that the file is small and the text can be selected. Its background is transparent. Its width
-    follows the page, up to its own size.
+    follows the page, up to its own size. Clouds of many points become pictures, to keep the file small.
 
     Parameters
     ----------
@@ -40,9 +42,12 @@ def inline_svg(figure: Any, name: str) -> str:
     figure.patch.set_alpha(0.0)
     for axes in figure.axes:
         axes.patch.set_alpha(0.0)
+        if sum(len(points.get_offsets()) for points in axes.collections) > _MAX_POINTS:
+            for points in axes.collections:
+                points.set_rasterized(True)
     target = io.StringIO()
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
-        figure.savefig(target, format="svg", metadata={"Date": None, "Creator": None})
+        figure.savefig(target, format="svg", dpi=150, metadata={"Date": None, "Creator": None})
     text = target.getvalue()
     opening = _SIZE.search(text)
     assert opening is not None

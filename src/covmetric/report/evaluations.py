@@ -17,8 +17,8 @@ from covmetric.plotting.fitted import find_metric
 from covmetric.report.certificate import certificate_section
 from covmetric.report.content import Bullets, Facts, Page, Plot, Plots, Section, Table
 from covmetric.report.data import data_section
-from covmetric.report.model_page import find_references
 from covmetric.report.model_plots import model_plots
+from covmetric.report.models import find_references
 from covmetric.report.neighbors import LabelledExamples, choose_queries, neighbors_part
 from covmetric.report.origin import made_by, origin_sections, plain
 from covmetric.report.svg import inline_svg

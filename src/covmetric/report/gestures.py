@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,8 @@ from covmetric.plotting import ConfusionDisplay
 from covmetric.plotting.figures import new_figure
 from covmetric.report.certificate import certificate_section
 from covmetric.report.content import Bullets, Facts, Page, Paragraphs, Part, Plot, Plots, Section, Table
-from covmetric.report.model_page import find_references
 from covmetric.report.model_plots import model_plots
+from covmetric.report.models import find_references
 from covmetric.report.neighbors import LabelledExamples, neighbors_part
 from covmetric.report.origin import made_by, origin_sections
 from covmetric.report.svg import inline_svg
@@ -57,14 +58,15 @@ def gesture_page(table: GestureTable, command: str) -> Page:
     classifier, person = run.classifier, run.row.person
     X, y = table.test[person]
     which = f"person {person}, seed {run.row.seed}, the run whose accuracy is nearest to the mean"
-    view, references = ModelView(classifier), find_references(classifier)
+    view, references = ModelView(classifier), _named(find_references(classifier), classifier, table)
+    predicted = _gestures(table, classifier)[np.searchsorted(classifier.classes_, classifier.predict(X))]
     parts: list[Part] = [_table(table), _overview(table)]
     sections = [
         Section("Accuracy", [*parts, Bullets([table.verdict(m) for m in table.learned_methods]), Bullets(_NOT_PROVEN)]),
-        Section("Confusion", [Paragraphs([f"The test windows of {which}."]), _confusion(classifier, X, y)]),
+        Section("Confusion", [Paragraphs([f"The test windows of {which}."]), _confusion(y, predicted)]),
     ]
     if references is not None:
-        queries, wrong = _queries(classifier, X, y)
+        queries, wrong = _queries(classifier, X, y, predicted)
         part = neighbors_part(classifier.metric_, references, queries, wrong)
         sections.append(Section("Neighbours", [Paragraphs([f"The test windows of {which}."]), part]))
     sections += [
@@ -103,19 +105,34 @@ def _overview(table: GestureTable) -> Plots:
     return Plots([Plot("Overview", inline_svg(gesture_figure(table), "overview"), caption, wide=True)])
 
 
-def _confusion(classifier: Any, X: Any, y: Any) -> Plots:
+def _gestures(table: GestureTable, classifier: Any) -> Any:
+    """Return the names of the classes, which the experiment numbers in the order of their names."""
+    names = np.unique(np.concatenate([np.asarray(y) for _, y in table.test.values()]))
+    return names if len(names) == len(classifier.classes_) else np.asarray(classifier.classes_)
+
+
+def _named(references: LabelledExamples | None, classifier: Any, table: GestureTable) -> LabelledExamples | None:
+    """Return the training windows with the names of their classes."""
+    if references is None:
+        return None
+    codes = np.searchsorted(classifier.classes_, classifier.references_.labels)
+    names = [f"training window {i}" for i in range(len(codes))]
+    return replace(references, labels=[str(name) for name in _gestures(table, classifier)[codes]], names=names)
+
+
+def _confusion(y: Any, predicted: Any) -> Plots:
     figure, (axes,) = new_figure(5.4, 4.4, 1)
-    display = ConfusionDisplay.from_estimator(classifier, X, y, ax=axes)
+    display = ConfusionDisplay.from_predictions(y, predicted, ax=axes)
     right, total = int(np.trace(display.confusion_matrix)), int(display.confusion_matrix.sum())
     caption = f"Rows are true classes, columns are predicted classes. {right} of {total} windows are on the diagonal."
     return Plots([Plot("Confusion", inline_svg(figure, "confusion"), caption)])
 
 
-def _queries(classifier: Any, X: Any, y: Any) -> tuple[LabelledExamples, Any]:
+def _queries(classifier: Any, X: Any, y: Any, predicted: Any) -> tuple[LabelledExamples, Any]:
     """Return the test windows as queries, and the indices of those with a wrong prediction."""
-    labels, predicted = [str(label) for label in y], [str(label) for label in classifier.predict(X)]
+    labels = [str(label) for label in y]
     notes = [f"Predicted class: {label}." for label in predicted]
-    wrong = np.flatnonzero(np.asarray(labels) != np.asarray(predicted))
+    wrong = np.flatnonzero(np.asarray(y) != np.asarray(predicted))
     names = [f"test window {i}" for i in range(len(labels))]
     return LabelledExamples(classifier.metric_.embedding.transform(X), labels, names, notes=notes), wrong
 
