@@ -87,7 +87,7 @@ def fit_auto(X, codes, groups, seed: int):
         return auto, auto, choice(search.best_params_)
     params = search.cv_results_["params"][best]
     metric = {name: value for name, value in params.items() if name not in RULE_PARAMS}
-    rule = {name: value for name, value in params.items() if name in RULE_PARAMS}
+    rule = {name: value for name, value in params.items() if name in RULE_PARAMS and value is not None}
     learner = search._learner(search.tol, random_state=search.best_estimator_.random_state, **metric)
     return auto, CovMetricClassifier(learner, **rule).fit(X, codes, groups), choice(params)
 

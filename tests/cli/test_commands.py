@@ -248,12 +248,12 @@ def test_options_choose_the_estimator(run, home):
 # What is broken
 
 
-def test_missing_input_is_named(home):
+def test_missing_input_is_named(run, home):
     assert "there is no file or folder nothing" in error_of("fit", "nothing", "-o", "x.model", cwd=home)
     message = error_of("predict", "nothing.model", "new/sand/6.png", cwd=home)
     assert "there is no model nothing.model; `covmetric fit DATA -o nothing.model` writes one" in message
     assert "train is a folder, but a model is a file" in error_of("info", "train", cwd=home)
-    assert "there is no file or folder none.png" in error_of("search", "textures.model", "none.png", cwd=home)
+    assert "there is no file or folder none.png" in run("search", "textures.model", "none.png", code=2).err
 
 
 def test_unwritable_output_is_refused_before_any_work(home):
@@ -263,9 +263,9 @@ def test_unwritable_output_is_refused_before_any_work(home):
         assert "-o: /proc/x.model cannot be written" in error_of("fit", "train", "-o", "/proc/x.model", cwd=home)
 
 
-def test_one_class_is_refused(home, tmp_path):
+def test_one_class_is_refused(run, home, tmp_path):
     shutil.copytree(home / "train" / "sand", tmp_path / "data" / "sand")
-    message = error_of("fit", "data", "-o", "x.model", cwd=tmp_path)
+    message = run("fit", tmp_path / "data", "-o", tmp_path / "x.model", code=2).err
     assert "y has only one class, 'sand': at least two classes are needed" in message
     assert not (tmp_path / "x.model").exists()
 

@@ -99,6 +99,14 @@ def test_best_params_always_have_the_same_keys(lambdas, data):
     assert None not in rule.values() and rule.items() <= several.best_params_.items()
 
 
+def test_every_candidate_names_its_own_pairs_and_slack(data):
+    """A fixed metric has neither; it names the first of each."""
+    found = CovMetricCV("log", pairs=["neighbors", "random"], slack=["is", "l2"], lambdas=[1e-1], cv=2, random_state=0)
+    chosen = [(params["pairs"], params["slack"], params["lam"]) for params in found.fit(*data).cv_results_["params"]]
+    learned = [(pairs, slack, 1e-1) for pairs in ("neighbors", "random") for slack in ("is", "l2")]
+    assert sorted(chosen) == sorted([("neighbors", "is", np.inf), *learned])
+
+
 def test_messages_mention_groups_only_if_there_are_groups():
     X, y = spd(6, 3), np.array([0, 0, 0, 0, 1, 2])
     groups = np.array([0, 1, 2, 3, 0, 1])
