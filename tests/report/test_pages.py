@@ -161,13 +161,13 @@ def test_comparison_has_the_paired_differences():
     table = ComparisonTable.from_dict(run)
     (shown,) = tables(section(comparison_page(run), "Accuracy"))
     rows = {row[0]: row for row in shown.rows}
-    assert [float(row[2].split()[0]) for row in shown.rows] == sorted(
-        (float(row[2].split()[0]) for row in shown.rows), reverse=True
+    assert [float(row[1].split()[0]) for row in shown.rows] == sorted(
+        (float(row[1].split()[0]) for row in shown.rows), reverse=True
     )
     best, learned = table.best_fixed, next(row for row in table.rows if row.kind == "learned")
     percent = {row.method: {key: 100 * value for key, value in row.accuracies.items()} for row in table.rows}
     expected = paired_difference(percent[learned.method], percent[best.method]).text(sign=True)
-    assert rows[learned.method][3] == expected and rows[best.method][3] == ""
+    assert rows[learned.method][2] == expected and rows[best.method][2] == ""
     assert expected in comparison_page(run).headline
     assert "standard errors" in comparison_page(run).headline
 

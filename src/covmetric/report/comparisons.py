@@ -109,9 +109,9 @@ def _table(table: ComparisonTable, summary: Sequence[MethodSummary]) -> Table:
     rows = [
         [
             row.method,
-            row.kind,
             _percent(row.accuracy, row.standard_error),
             _percent(row.difference, row.difference_error, "+"),
+            row.kind,
             "" if row.fit_seconds is None else f"{row.fit_seconds:.3g}",
             f"failed: {row.failure}" if row.failure else row.chosen,
         ]
@@ -121,7 +121,7 @@ def _table(table: ComparisonTable, summary: Sequence[MethodSummary]) -> Table:
     if best is not None:
         note += f"Difference to {best.method}, the best fixed metric on these folds, paired by fold. "
     note += "Seconds to fit include tuning. Chosen: settings chosen on the training parts, and in how many folds."
-    head = ("method", "kind", "accuracy", "difference", "seconds to fit", "chosen")
+    head = ("method", "accuracy", "difference", "kind", "seconds to fit", "chosen")
     return Table("Accuracies, the highest first", head, rows, note, texts=(5,))
 
 

@@ -88,11 +88,11 @@ def _table(table: GestureTable) -> Table:
         same = row.method == recommended
         difference = "" if same else table.difference(recommended, row.method).text(sign=True)
         people = [f"{100 * accuracy:.1f}" for accuracy in row.accuracies]
-        rows.append([row.method, row.kind, f"{100 * row.accuracy:.1f}", spread, difference, *people])
-    head = ("method", "kind", "accuracy", "range over seeds", f"{recommended} minus this", *table.people)
+        rows.append([row.method, f"{100 * row.accuracy:.1f}", difference, spread, *people, row.kind])
+    head = ("method", "accuracy", f"{recommended} minus this", "range over seeds", *table.people, "kind")
     note = (
-        "Percent, mean over people and seeds; the range of the mean over the people by seed; the difference paired by "
-        "person and seed, with its standard error over the seeds; the mean over the seeds for each person."
+        "Percent, mean over people and seeds; the difference paired by person and seed, with its standard error over "
+        "the seeds; the range of the mean over the people by seed; the mean over the seeds for each person."
     )
     return Table("Accuracies, the highest first", head, rows, note)
 
