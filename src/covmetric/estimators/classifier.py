@@ -177,9 +177,9 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
     def mean_strength_(self) -> float | None:
         """The weight kappa of the examples of `fit` in the class means; None if `mean_strength` is None."""
         check_is_fitted(self)
-        if self._blend is None:
+        if self._mean_blend is None:
             return None
-        return self._blend.kappa(self.metric_.map(self._embedded), self._codes)
+        return self._mean_blend.kappa(self.metric_.map(self._embedded), self._codes)
 
     @property
     def references_(self) -> References:
@@ -219,7 +219,7 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
 
     def _mean_weights(self, vectors: FloatArray) -> FloatArray:
         """Return the weight of each reference, given as a vector of the metric, in the mean of its class."""
-        return np.ones(len(vectors)) if self._blend is None else self._blend.weights(vectors, self._codes)
+        return np.ones(len(vectors)) if self._mean_blend is None else self._mean_blend.weights(vectors, self._codes)
 
     def fit(self, X: Any, y: Any, groups: Any = None, *, names: Any = None, thumbnails: Any = None) -> Self:
         """Learn the metric, and store the training examples as references.
@@ -277,7 +277,7 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         self.classes_ = classes
         self._group_labels = None if groups is None else np.asarray(groups).tolist()
         strength = self.mean_strength
-        self._blend = None if strength is None else MeanBlend.create(strength, len(codes))
+        self._mean_blend = None if strength is None else MeanBlend.create(strength, len(codes))
         self._fit_rule(codes)
         return self
 
@@ -303,7 +303,7 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         chosen = self._rule_settings(name)
         rule = get_rule(chosen.rule, len(self.classes_), chosen.n_neighbors, self.n_jobs, self.algorithm, chosen.C)
         vectors = self.metric_.map(self._embedded)
-        if self._blend is not None and isinstance(rule, MeanRule):
+        if self._mean_blend is not None and isinstance(rule, MeanRule):
             self._rule: Rule = rule.fit(vectors, codes, self._mean_weights(vectors))
         else:
             self._rule = rule.fit(vectors, codes)
@@ -400,7 +400,7 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             "_constraints": fitted.constraints,
             "_rule_name": self._rule.name,
             **({} if self._calibration is None else {"_calibration": np.array(astuple(self._calibration))}),
-            **({} if self._blend is None else {"_blend": astuple(self._blend)}),
+            **({} if self._mean_blend is None else {"_mean_blend": astuple(self._mean_blend)}),
             **({} if self._captions.is_empty else {"_captions": self._captions}),
         }
 
@@ -408,10 +408,10 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         parts = [state.pop(name) for name in ("_recipe", "_root", "_lam", "_constraints")]
         rule_name = state.pop("_rule_name")
         self._calibration = _checked_calibration(state.pop("_calibration", None))
-        blend, self._group_labels = state.pop("_blend", None), None
+        blend, self._group_labels = state.pop("_mean_blend", None), None
         captions = state.pop("_captions", Captions())
         super()._restore(state)
-        self._blend = MeanBlend.from_state(blend, len(self._codes))
+        self._mean_blend = MeanBlend.from_state(blend, len(self._codes))
         if not isinstance(captions, Captions):
             raise ValueError("the names and thumbnails of the references are invalid")
         captions.check(len(self._codes))
