@@ -3,7 +3,7 @@
 Needs the data folder that COVMETRIC_DATA names. The defaults were chosen on NATOPS, ERing and Epilepsy only. All rivals
 are tuned on the same five folds of the training part, by groups if there are any. Differences are paired by split.
 
-    python -m benchmarks.recognition [NAME ...] [--splits N] [--jobs N] [--json FILE]
+    python -m benchmarks.recognition [NAME ...] [--splits N] [--methods METHOD ...] [--jobs N] [--json FILE]
 """
 
 from __future__ import annotations
@@ -105,15 +105,15 @@ def ours(name: str, seed: int):
     return CovMetricClassifier(rule="auto", random_state=seed)
 
 
-def one_split(name: str, seed: int) -> list[dict[str, object]]:
-    """Return the accuracy, the log loss and the seconds of all methods on one split."""
+def one_split(name: str, seed: int, methods=(*OURS, *RIVALS)) -> list[dict[str, object]]:
+    """Return the accuracy, the log loss and the seconds of the methods on one split."""
     X, y, groups, train, test = DATA[name][0](seed)
     codes = np.unique(y, return_inverse=True)[1]
     given = None if groups is None else groups[train]
     folds = [(fold.train, fold.test) for fold in make_splits(FOLDS, X[train], codes[train], given, seed)]
     regularised = X + REG * np.trace(X, axis1=1, axis2=2)[:, None, None] / X.shape[1] * np.eye(X.shape[1])
     rows = []
-    for method in (*OURS, *RIVALS):
+    for method in methods:
         with warnings.catch_warnings(), tempfile.TemporaryDirectory() as folder:
             warnings.simplefilter("ignore")
             searched = method in OURS and method != "CovMetric() 3-NN"
@@ -140,9 +140,17 @@ def one_split(name: str, seed: int) -> list[dict[str, object]]:
             if searched:
                 best = classifier.learner_.best_params_
                 phi = getattr(best["phi"], "name", best["phi"])
-                row["choice"] = " ".join([f"{phi} {best['lam']:g}", *map(str, classifier.rule_.values())])
+                row["choice"] = " ".join([f"{phi} {best['lam']:g}", rule_text(classifier.rule_)])
         rows.append(row)
     return rows
+
+
+def rule_text(rule: dict) -> str:
+    """Return the decision rule as text; combined rules with their weights."""
+    if "rules" not in rule:
+        return " ".join(map(str, rule.values()))
+    parts = [{**one, "weight": f"{one['weight']:.2f}"} for one in rule["rules"]]
+    return "(" + " + ".join(" ".join(map(str, part.values())) for part in parts) + ")"
 
 
 def values(rows: list[dict], name: str, method: str, key: str = "accuracy") -> dict[int, float]:
@@ -160,7 +168,8 @@ def print_table(rows: list[dict], names: list[str]) -> None:
             mine, losses = values(rows, name, method), values(rows, name, method, "log loss")
             if not mine:
                 failures = [r["failure"] for r in rows if (r["data"], r["method"]) == (name, method)]
-                print(f"{method:>20} fails: {failures[0]}")
+                if failures:
+                    print(f"{method:>20} fails: {failures[0]}")
                 continue
             seconds = float(np.mean(list(values(rows, name, method, "seconds").values())))
             difference = "" if method == "rule='auto'" else paired_difference(auto, mine).text(sign=True)
@@ -180,6 +189,9 @@ def main(arguments: list[str]) -> None:
         "names", nargs="*", metavar="NAME", help=f"data sets: {', '.join(map(repr, DATA))} (default: all)"
     )
     parser.add_argument("--splits", type=int, help="largest number of splits per data set (default: all)")
+    parser.add_argument(
+        "--methods", nargs="+", choices=(*OURS, *RIVALS), default=(*OURS, *RIVALS), help="(default: all)"
+    )
     parser.add_argument("--jobs", type=int, default=2, help="number of processes (default: %(default)s)")
     parser.add_argument("--json", help="write all accuracies to this file")
     options = parser.parse_args(arguments)
@@ -190,7 +202,7 @@ def main(arguments: list[str]) -> None:
     if unknown:
         parser.error(f"unknown data set {unknown[0]!r}; the data sets are {', '.join(map(repr, DATA))}")
     tasks = [(name, seed) for name in names for seed in range(min(options.splits or 99, DATA[name][1]))]
-    work = Parallel(options.jobs, return_as="generator")(delayed(one_split)(*task) for task in tasks)
+    work = Parallel(options.jobs, return_as="generator")(delayed(one_split)(*task, options.methods) for task in tasks)
     rows = [row for part in tqdm(work, "splits", len(tasks)) for row in part]
     if options.json:
         with open(options.json, "w") as file:

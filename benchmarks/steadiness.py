@@ -43,7 +43,7 @@ from covmetric.experiments.methods import Training, available_methods
 from covmetric.learning.search import choose_candidate
 from covmetric.learning.splits import make_splits
 
-AUTO, WINNER, SEARCH = "rule='auto'", "auto, best score", "CovMetricCV() 3-NN"
+AUTO, WINNER, SEARCH = "rule='auto'", "best score", "CovMetricCV() 3-NN"
 RIVALS = ("tangent-logreg", "tangent-svm")
 #: The candidate that rule='auto' prefers, without a search. Its spread shows how much is due to the trials themselves.
 NO_SEARCH = "no search"
@@ -75,7 +75,7 @@ DATA: dict[str, tuple[Callable, int]] = {
 
 
 def fit_auto(X, codes, groups, seed: int):
-    """Return rule='auto', fitted, and the same search with n_std_errors=0, which takes the candidate that scores best.
+    """Return rule='auto', fitted, and the metric with the single rule that scores best in the same search.
 
     The scores do not depend on n_std_errors, so one search is enough for both.
     """
@@ -83,8 +83,6 @@ def fit_auto(X, codes, groups, seed: int):
     search = auto.learner_
     scores = np.transpose([search.cv_results_[f"split{fold}_test_score"] for fold in range(_count_folds(search))])
     best = choose_candidate(make_grid(search, X).preference, scores, 0.0)
-    if best == search.best_index_:
-        return auto, auto, choice(search.best_params_)
     params = search.cv_results_["params"][best]
     metric = {name: value for name, value in params.items() if name not in RULE_PARAMS}
     rule = {name: value for name, value in params.items() if name in RULE_PARAMS and value is not None}

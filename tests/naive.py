@@ -523,3 +523,21 @@ def verification_eer(D, codes, groups):
             t = (frr - far) / ((frr - far) + (next_far - next_frr))
             return far + t * (next_far - far)
     return 1.0
+
+
+def lda_probabilities(vectors, codes, queries, n_classes):
+    """Return the softmax of scaled Mahalanobis distances from class means, with Ledoit and Wolf's sums written out."""
+    count, n = vectors.shape
+    means = {c: vectors[codes == c].mean(axis=0) for c in set(codes.tolist())}
+    rows = [v - means[int(c)] for v, c in zip(vectors, codes, strict=True)]
+    S = sum(np.outer(x, x) for x in rows) / count
+    target = np.trace(S) / n * np.eye(n)
+    noise = sum(np.linalg.norm(np.outer(x, x) - S) ** 2 for x in rows) / count**2
+    amount = min(noise / np.linalg.norm(S - target) ** 2, 1.0)
+    inverse = np.linalg.inv((1.0 - amount) * S + amount * target)
+    unit = np.mean([x @ inverse @ x for x in rows])
+    result = np.zeros((len(queries), n_classes))
+    for i, query in enumerate(queries):
+        for c, mean in means.items():
+            result[i, c] = np.exp(-(query - mean) @ inverse @ (query - mean) / unit)
+    return result / result.sum(axis=1, keepdims=True)

@@ -154,12 +154,12 @@ def overlapping_classes(seed=0):
 
 
 def test_steadiness_best_score_equals_a_search_without_standard_errors():
-    X, y = overlapping_classes()
+    X, y = overlapping_classes(seed=2)
     auto, winner, choice = steadiness.fit_auto(X[:40], y[:40], None, 0)
-    search = auto._default_learner(X).set_params(n_std_errors=0.0)
-    expected = CovMetricClassifier(search, rule="auto").fit(X[:40], y[:40])
-    assert choice == steadiness.choice(expected.learner_.best_params_)
+    search = auto._default_learner(X).set_params(n_std_errors=0.0, random_state=0).fit(X[:40], y[:40])
+    assert choice == steadiness.choice(search.best_params_)
     assert choice != steadiness.choice(auto.learner_.best_params_)  # otherwise the test shows nothing
+    expected = CovMetricClassifier(search.best_estimator_, **search.best_rule_).fit(X[:40], y[:40])
     assert winner.predict(X[40:]).tolist() == expected.predict(X[40:]).tolist()
 
 

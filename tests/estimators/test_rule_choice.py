@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 
 from covmetric import CovMetric, CovMetricClassifier, CovMetricCV, load_model, save_model
+from covmetric.learning.blend import Blend
 from covmetric.learning.calibration import Calibration
 from covmetric.learning.rules import RULES, get_rule
+from covmetric.learning.scoring import Scoring
 from covmetric.learning.splits import make_splits
 from tests.data import classes_of_matrices, quoted
 
@@ -23,7 +25,7 @@ def search(**params):
 def test_scores_of_several_rules_are_those_of_separate_searches():
     together = search(rule="auto", n_neighbors=[1, 5], C=[0.5, 7.0])
     apart = [
-        search(rule="svm", C=0.5), search(rule="svm", C=7.0), search(rule="logistic", C=0.5),
+        search(rule="svm", C=0.5), search(rule="svm", C=7.0), search(rule="lda"), search(rule="logistic", C=0.5),
         search(rule="logistic", C=7.0), search(rule="mean"), search(rule="neighbors", n_neighbors=1),
         search(rule="neighbors", n_neighbors=5),
     ]  # fmt: skip
@@ -35,7 +37,7 @@ def test_scores_of_several_rules_are_those_of_separate_searches():
     assert together.best_params_ == {**together.cv_results_["params"][together.best_index_]}
     assert together.best_rule_.items() <= together.best_params_.items()
     rules = together.cv_results_["param_rule"].tolist()
-    assert rules[:7] == ["svm", "svm", "logistic", "logistic", "mean", "neighbors", "neighbors"]
+    assert rules[:8] == ["svm", "svm", "lda", "logistic", "logistic", "mean", "neighbors", "neighbors"]
 
 
 def test_a_single_rule_is_not_among_the_parameters_of_candidates():
@@ -50,44 +52,83 @@ def chosen():
     return CovMetricClassifier(SEARCH, rule="auto").fit(X, Y)
 
 
-def test_the_classifier_uses_the_rule_that_the_search_chose(chosen):
-    learner = search(rule="auto")
-    assert chosen.rule_ == learner.best_rule_ == chosen.learner_.best_rule_
+COMBINED = [
+    {"rule": "svm", "C": 1.0},
+    {"rule": "svm", "C": 10.0},
+    {"rule": "lda"},
+    {"rule": "neighbors", "n_neighbors": 3},
+]
+
+
+def make_rule(params, n_classes=2):
+    return get_rule(params["rule"], n_classes, params.get("n_neighbors", 3), C=params.get("C", 1.0))
+
+
+def test_the_classifier_combines_the_rules_in_the_metric_that_the_search_chose(chosen):
+    learner = search(rule=["svm", "lda", "neighbors"])
     np.testing.assert_array_equal(chosen.learner_.W_, learner.W_)
-    params = {"n_neighbors": 3, "C": 1.0} | {k: v for k, v in chosen.rule_.items() if k != "rule"}
-    rule = get_rule(chosen.rule_["rule"], 2, params["n_neighbors"], C=params["C"])
-    rule.fit(learner.transform(X), Y)
-    np.testing.assert_array_equal(chosen.predict(NEW), rule.predict(learner.transform(NEW)))
+    assert chosen.learner_.best_params_ == learner.best_params_
+    assert chosen.rule_["rule"] == "blend"
+    parts = [{name: value for name, value in one.items() if name != "weight"} for one in chosen.rule_["rules"]]
+    assert parts == COMBINED
+    assert sum(one["weight"] for one in chosen.rule_["rules"]) == pytest.approx(1.0)
+    vectors, new = learner.transform(X), learner.transform(NEW)
+    numbers = chosen._blend.numbers
+    mean = 0.0
+    for params, (weight, smoothing, sharpness) in zip(COMBINED, numbers[:-1], strict=True):
+        power = (make_rule(params).fit(vectors, Y).probabilities(new) + smoothing) ** sharpness
+        mean = mean + weight * power / power.sum(axis=1, keepdims=True)
+    power = (mean + numbers[-1, 1]) ** numbers[-1, 2]
+    expected = power / power.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(chosen.predict_proba(NEW), expected, rtol=1e-9)
+    np.testing.assert_array_equal(chosen.predict(NEW), expected.argmax(axis=1))
 
 
-def test_probabilities_are_calibrated_on_the_folds_of_the_search(chosen):
-    learner = chosen.learner_
+def literal_out_of_fold(learner, rules):
+    """Return the probabilities of each rule in the folds of the search, solved fold by fold, and the classes."""
     of_metric = {
         name: value for name, value in learner.best_params_.items() if name in ("phi", "pairs", "slack", "lam")
     }
     seed = learner.best_estimator_.random_state
-    probabilities, classes = [], []
+    probabilities, classes = [[] for _ in rules], []
     for fold, split in enumerate(make_splits(3, X, Y, None, seed)):
         metric = CovMetric(**of_metric, tol=1e-3, random_state=np.random.default_rng([seed, fold]))
         metric.fit(X[split.train], Y[split.train])
-        params = {"n_neighbors": 3, "C": 1.0} | {k: v for k, v in chosen.rule_.items() if k != "rule"}
-        rule = get_rule(chosen.rule_["rule"], 2, params["n_neighbors"], C=params["C"])
-        rule.fit(metric.transform(X[split.train]), Y[split.train])
-        probabilities.append(rule.probabilities(metric.transform(X[split.test])))
+        for params, parts in zip(rules, probabilities, strict=True):
+            rule = make_rule(params).fit(metric.transform(X[split.train]), Y[split.train])
+            parts.append(rule.probabilities(metric.transform(X[split.test])))
         classes.append(Y[split.test])
-    expected = Calibration.fit(np.concatenate(probabilities), np.concatenate(classes))
-    got = chosen._calibration
-    assert (got.smoothing, got.sharpness) == pytest.approx((expected.smoothing, expected.sharpness), rel=0.05)
-    uncalibrated = chosen._rule.probabilities(chosen.metric_.transform(NEW))
-    np.testing.assert_allclose(chosen.predict_proba(NEW), got.apply(uncalibrated), rtol=1e-12)
+    return [np.concatenate(parts) for parts in probabilities], np.concatenate(classes)
+
+
+def test_weights_and_calibrations_are_fitted_on_the_folds_of_the_search(chosen):
+    probabilities, classes = literal_out_of_fold(chosen.learner_, COMBINED)
+    expected = Blend.fit([Scoring(**params) for params in COMBINED], probabilities, classes)
+    np.testing.assert_allclose(chosen._blend.numbers, expected.numbers, rtol=0.05)
+    assert chosen._blend.scorings == expected.scorings
     np.testing.assert_array_equal(chosen.predict(NEW), chosen.classes_[chosen.predict_proba(NEW).argmax(axis=1)])
 
 
-def test_a_chosen_rule_survives_a_file(chosen, tmp_path):
-    save_model(chosen, tmp_path / "model")
+def test_a_single_rule_is_calibrated_on_the_folds_of_the_search():
+    learner = CovMetricCV(["log", "relog"], lambdas=[1e-1, 1e-2], rule=["svm"], C=2.0, cv=3, random_state=0)
+    classifier = CovMetricClassifier(learner, rule="auto").fit(X, Y)
+    assert classifier.rule_ == {"rule": "svm", "C": 2.0}
+    (probabilities,), classes = literal_out_of_fold(classifier.learner_, [classifier.rule_])
+    expected = Calibration.fit(probabilities, classes)
+    (got,) = classifier._blend.calibrations
+    assert (got.smoothing, got.sharpness) == pytest.approx((expected.smoothing, expected.sharpness), rel=0.05)
+    uncalibrated = make_rule(classifier.rule_).fit(classifier.learner_.transform(X), Y)
+    expected = got.apply(uncalibrated.probabilities(classifier.learner_.transform(NEW)))
+    np.testing.assert_allclose(classifier.predict_proba(NEW), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("rules", [["svm", "lda", "neighbors"], ["mean"]])
+def test_combined_rules_survive_a_file(rules, tmp_path):
+    fitted = CovMetricClassifier(CovMetricCV("log", lambdas=[0.1], rule=rules, random_state=0), rule="auto").fit(X, Y)
+    save_model(fitted, tmp_path / "model")
     loaded = load_model(tmp_path / "model")
-    np.testing.assert_array_equal(loaded.predict_proba(NEW), chosen.predict_proba(NEW))
-    assert loaded.rule_ == chosen.rule_
+    np.testing.assert_array_equal(loaded.predict_proba(NEW), fitted.predict_proba(NEW))
+    assert loaded.rule_ == fitted.rule_
     save_model(loaded, tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == (tmp_path / "model").read_bytes()
 
@@ -100,14 +141,17 @@ def test_the_default_search_takes_matrices_groups_and_vectors():
         assert classifier.score(examples, Y) > 0.6
         again = CovMetricClassifier(rule="auto", random_state=0).fit(examples, Y, groups=groups)
         np.testing.assert_array_equal(classifier.predict_proba(examples), again.predict_proba(examples))
-    assert CovMetricClassifier(rule="auto")._default_learner(X).phi == ["relog", "tangent-pca"]
+    default = CovMetricClassifier(rule="auto")._default_learner(X)
+    assert default.phi == ["relog", "tangent-pca"]
+    assert (default.rule, default.C, default.n_neighbors) == (["svm", "lda", "neighbors"], (3.0, 30.0), 3)
 
 
-def test_a_list_of_rules_restricts_the_choice():
-    learner = CovMetricCV("log", lambdas=[1e-1], rule=["mean", "logistic"], random_state=0)
+def test_the_user_lists_the_rules_that_are_combined():
+    learner = CovMetricCV("log", lambdas=[1e-1], rule=["mean", "logistic"], C=4.0, random_state=0)
     classifier = CovMetricClassifier(learner, rule="auto").fit(X, Y)
     assert set(classifier.learner_.cv_results_["param_rule"]) == {"mean", "logistic"}
-    assert classifier.rule_["rule"] in ("mean", "logistic")
+    assert [one["rule"] for one in classifier.rule_["rules"]] == ["mean", "logistic"]
+    assert classifier.rule_["rules"][1]["C"] == 4.0
 
 
 def test_more_examples_keep_the_rule():
@@ -122,8 +166,8 @@ def test_more_examples_keep_the_rule():
 @pytest.mark.parametrize("rule", RULES)
 def test_a_fixed_rule_is_named(rule):
     classifier = CovMetricClassifier(rule=rule, n_neighbors=5, C=2.0, random_state=0).fit(X, Y)
-    expected = {"neighbors": {"n_neighbors": 5}, "mean": {}, "logistic": {"C": 2.0}, "svm": {"C": 2.0}}[rule]
-    assert classifier.rule_ == {"rule": rule, **expected}
+    expected = {"neighbors": {"n_neighbors": 5}, "logistic": {"C": 2.0}, "svm": {"C": 2.0}}
+    assert classifier.rule_ == {"rule": rule, **expected.get(rule, {})}
 
 
 @pytest.mark.parametrize(
@@ -149,14 +193,15 @@ def test_the_first_batch_needs_a_search_for_the_rule():
         CovMetricClassifier(CovMetric(), rule="auto").partial_fit(X, Y)
 
 
-def test_ctrl_c_during_the_calibration_keeps_the_model(chosen, monkeypatch):
+def test_ctrl_c_during_the_calibration_keeps_the_model(monkeypatch):
     def interrupted(*arguments):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(CovMetricCV, "_out_of_fold", interrupted)
     with pytest.warns(UserWarning, match=r"the calibration was cut short \(Ctrl-C\)"):
         classifier = CovMetricClassifier(SEARCH, rule="auto").fit(X, Y)
-    assert classifier.rule_ == chosen.rule_
-    uncalibrated = classifier._rule.probabilities(classifier.metric_.transform(NEW))
+    assert classifier.rule_ == classifier.learner_.best_rule_
+    rule = make_rule(classifier.rule_).fit(classifier.learner_.transform(X), Y)
+    uncalibrated = rule.probabilities(classifier.learner_.transform(NEW))
     np.testing.assert_allclose(classifier.predict_proba(NEW), uncalibrated, atol=1e-5)
     assert (classifier.predict_proba(NEW) > 0.0).all()

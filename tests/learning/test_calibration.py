@@ -41,6 +41,18 @@ def test_calibration_never_increases_the_log_loss():
     assert log_loss(Calibration.fit(true, codes).apply(true), codes) <= log_loss(true, codes) + 1e-6
 
 
+@pytest.mark.parametrize("votes", [False, True])
+def test_no_other_smoothing_and_sharpness_has_a_smaller_log_loss(votes):
+    _, wrong, codes = overconfident()
+    if votes:
+        wrong = np.round(3.0 * wrong) / np.round(3.0 * wrong).sum(axis=1, keepdims=True)
+    fitted = Calibration.fit(wrong, codes)
+    smallest = log_loss(fitted.apply(wrong), codes)
+    for smoothing in np.exp(np.linspace(-14.0, 1.0, 16)):
+        for sharpness in np.exp(np.linspace(-3.0, 3.0, 19)):
+            assert smallest <= log_loss(Calibration(smoothing, sharpness).apply(wrong), codes) + 1e-4
+
+
 def test_votes_without_a_mistake_stay_finite():
     votes = np.eye(3)[[0, 1, 2, 0]]
     restored = Calibration.fit(votes, np.array([0, 1, 2, 0])).apply(votes)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.covariance import ledoit_wolf_shrinkage
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
-from covmetric.learning.rules import RULES, LogisticRule, MeanRule, NeighborsRule, SvmRule, get_rule, neighbors
+from covmetric.learning.rules import RULES, LdaRule, LogisticRule, MeanRule, NeighborsRule, SvmRule, get_rule, neighbors
 from covmetric.neighbors import BruteSearch
 from tests import naive
 from tests.data import quoted
@@ -173,6 +175,37 @@ def test_mean_rule_raises_value_error_on_overflow():
         MeanRule(5).fit(vectors, codes).probabilities(queries)
 
 
+@pytest.mark.parametrize(("count", "q"), [(31, 4), (31, 60), (6, 3)])
+def test_lda_rule_is_the_nearest_mean_after_whitening(count, q):
+    vectors, codes = labelled_vectors(count=count, q=q)
+    vectors[:, 0] *= 10.0
+    queries = labelled_vectors(count=9, q=q, seed=1)[0]
+    expected = naive.lda_probabilities(vectors, codes, queries, 5)
+    np.testing.assert_allclose(LdaRule(5).fit(vectors, codes).probabilities(queries), expected, rtol=1e-7)
+    assert not np.allclose(expected, literal_mean_probabilities(vectors, codes, queries, 5), atol=0.1)
+
+
+def test_lda_rule_predicts_as_scikit_learn_with_the_same_shrinkage():
+    vectors, codes = labelled_vectors(count=60)
+    queries = labelled_vectors(count=200, seed=1)[0]
+    rows = np.concatenate([vectors[codes == c] - vectors[codes == c].mean(axis=0) for c in (0, 1, 3)])
+    amount = ledoit_wolf_shrinkage(rows, assume_centered=True)
+    other = LinearDiscriminantAnalysis(solver="lsqr", shrinkage=amount, priors=np.ones(3) / 3).fit(vectors, codes)
+    agreement = LdaRule(5).fit(vectors, codes).predict(queries) == other.predict(queries)
+    assert agreement.mean() > 0.97  # scikit-learn shrinks towards the identity class by class
+
+
+def test_lda_rule_is_the_nearest_mean_if_classes_do_not_vary():
+    vectors, codes = np.array([[0.0, 1.0], [0.0, 1.0], [2.0, 0.0]]), np.array([0, 0, 1])
+    query = np.array([[0.5, 0.5], [1.5, 0.5]])
+    assert LdaRule(2).fit(vectors, codes).predict(query).tolist() == [0, 1]
+
+
+def test_lda_rule_needs_no_variation_in_all_directions():
+    rule = LdaRule(2).fit(np.array([[0.0, 0.0], [1.0, 0.0], [3.0, 1.0], [4.0, 1.0]]), np.array([0, 0, 1, 1]))
+    assert rule.predict(np.array([[10.0, 0.0], [-10.0, 1.0]])).tolist() == [0, 1]
+
+
 @pytest.mark.parametrize("name", RULES)
 def test_unknown_names_raise_value_error(name):
     for wrong in ("tree", None, ["mean"]):
@@ -234,7 +267,7 @@ def test_svm_rule_couples_one_machine_for_each_pair_of_classes(C, q, classes):
     np.testing.assert_array_equal(rule.predict(queries)[clear], np.array(classes)[expected.argmax(axis=1)][clear])
 
 
-@pytest.mark.parametrize("name", ["logistic", "svm"])
+@pytest.mark.parametrize("name", ["lda", "logistic", "svm"])
 @pytest.mark.parametrize("scale", [1e-9, 1e9])
 def test_the_unit_of_c_is_that_of_the_data(name, scale):
     vectors, codes = labelled_vectors()
@@ -259,7 +292,7 @@ def test_an_invalid_c_is_refused(name, C):
         get_rule(name, 5, C=C).fit(*labelled_vectors())
 
 
-@pytest.mark.parametrize("name", ["logistic", "svm"])
+@pytest.mark.parametrize("name", ["lda", "logistic", "svm"])
 def test_vectors_whose_squares_overflow_are_refused(name):
     vectors, codes = labelled_vectors()
     with pytest.raises(ValueError, match="squared distances of the examples from their mean overflow: rescale X"):

@@ -12,7 +12,7 @@ from covmetric.cli.command import INCOMPLETE, INTERRUPTED, Command
 from covmetric.cli.data import add_data_arguments, print_skipped, read_labelled, shows_progress
 from covmetric.cli.tables import print_json, print_wrapped
 
-_RULES = ("auto", "neighbors", "mean", "logistic", "svm")
+_RULES = ("auto", "neighbors", "mean", "lda", "logistic", "svm")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--rule",
         choices=_RULES,
         default="auto",
-        help="decision rule; auto chooses it together with the metric, by cross-validation (default: %(default)s)",
+        help="decision rule; auto combines several in a metric that cross-validation chooses (default: %(default)s)",
     )
     parser.add_argument("--phi", metavar="NAME", help="embedding of the matrices, such as log (default: chosen)")
     parser.add_argument(
@@ -129,11 +129,12 @@ def _print_result(facts: dict[str, object]) -> None:
     assert isinstance(classes, list) and isinstance(rule, dict)
     settings = facts["parameters"]
     assert isinstance(settings, dict)
+    from covmetric.learning.rules import describe_rule
+
     print_wrapped(
         f"Learned from {facts['n_examples']} {facts['kind']} of {len(classes)} classes: {', '.join(classes)}."
     )
-    chosen = ", ".join(f"{name} {value}" for name, value in rule.items())
-    print_wrapped(f"phi {settings.get('phi')}, lambda {settings.get('lam')}, {chosen}.")
+    print_wrapped(f"phi {settings.get('phi')}, lambda {settings.get('lam')}, rule {describe_rule(rule)}.")
     if isinstance(score, float):
         print_wrapped(
             f"Accuracy in cross-validation on these data: {100 * score:.1f} percent (optimistic, because the settings "

@@ -124,7 +124,7 @@ def print_gestures(table: GestureTable) -> None:
     print_wrapped(f"{', '.join(table.people)}: accuracy in percent by person, mean over the seeds.")
     print_wrapped("mean: over people and seeds; range: lowest and highest mean over the people by seed.")
     print_wrapped("fit, predict: mean seconds; the time to fit includes tuning.")
-    print_wrapped("*: recommended for classification; it chooses the metric and the decision rule.")
+    print_wrapped("*: recommended for classification; it chooses the metric and combines decision rules.")
     width = max(map(len, table.methods))
     heads = "".join(f"{person:>7}" for person in table.people)
     print(f"\n  {'':<{width}}{heads}{'mean':>7}  {'range':<12}{'fit':>6}{'predict':>9}")
@@ -211,13 +211,20 @@ def _choices(table: GestureTable, method: str, person: str) -> str:
 
 def _searched_settings(run: LearnedRun) -> list[str]:
     """Return the chosen settings without the pairs and the slack, of which there is a single candidate."""
-    settings = run.classifier.learner_.best_params_
+    from covmetric.learning.rules import describe_rule
+
+    combined = run.classifier.rule_.get("rules", [])
+    left_out = {"pairs", "slack", *(name for rule in combined for name in rule)}
+    metric = {name: value for name, value in run.classifier.learner_.best_params_.items() if name not in left_out}
+    return [*_setting_texts(metric), *([describe_rule(run.classifier.rule_)] if combined else [])]
+
+
+def _setting_texts(settings: dict[str, Any]) -> list[str]:
+    """Return settings as text, numbers with their names."""
     texts = {
         name: f"{value:g}" if isinstance(value, float) else str(value)
         for name, value in settings.items()
         if value is not None
     }
     named = ("lam", "C", "n_neighbors")
-    return [
-        f"{name} {text}" if name in named else text for name, text in texts.items() if name not in ("pairs", "slack")
-    ]
+    return [f"{name} {text}" if name in named else text for name, text in texts.items()]

@@ -15,10 +15,11 @@ from covmetric._utils.validation import FloatArray, IntArray, Matrices, as_float
 from covmetric._utils.warning import warn
 from covmetric.estimators.cov_metric import CovMetric
 from covmetric.estimators.cov_metric_cv import CovMetricCV
-from covmetric.estimators.default_search import default_search
+from covmetric.estimators.default_search import COMBINED_RULES, default_search
 from covmetric.estimators.explanation import Decision, DecisionExplanation, explain_decision
 from covmetric.estimators.references import Captions, References
 from covmetric.estimators.saving import SavedEstimator
+from covmetric.learning.blend import Blend, BlendedRule
 from covmetric.learning.calibration import Calibration
 from covmetric.learning.examples import check_examples, check_labelled, require_classes
 from covmetric.learning.fit import FittedProblem
@@ -44,11 +45,13 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         The estimator that learns the metric. None means ``CovMetric(random_state=random_state, n_jobs=n_jobs)`` or, if
         `rule` is 'auto', a `CovMetricCV` that chooses among 'relog' and 'tangent-pca', with lambda 1e-2, 1e-1 and
         inf, by five folds.
-    rule : {'neighbors', 'mean', 'logistic', 'svm', 'auto'}, default='neighbors'
-        The decision rule: the vote of the nearest training examples, the nearest class mean, logistic regression on the
-        vectors of the metric, or a support vector machine with its Gaussian kernel. 'auto' chooses the rule and its
-        parameter together with the metric, in one cross-validation; the learner must be a `CovMetricCV` or None. If the
-        `rule` of the learner is a list, it chooses among these rules.
+    rule : {'neighbors', 'mean', 'lda', 'logistic', 'svm', 'auto'}, default='neighbors'
+        The decision rule: the vote of the nearest training examples, the nearest class mean, linear discriminant
+        analysis or logistic regression on the vectors of the metric, or a support vector machine with its Gaussian
+        kernel. 'auto' chooses the metric by cross-validation and combines rules in it: the probabilities of 'svm',
+        'lda' and 'neighbors' are calibrated on the test parts of the folds, and their weights are the most likely ones
+        there. The learner must be a `CovMetricCV` or None. If the `rule` of the learner is a list, these rules are
+        combined, each with all its values of `C` or `n_neighbors`.
     n_neighbors : int, default=3
         The number of neighbours. It is used by `kneighbors` and if `rule` is 'neighbors'.
     algorithm : {'auto', 'brute', 'pruned', 'faiss'} or Search, default='auto'
@@ -75,7 +78,8 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
     metric_ : LearnedMetric
         The learned metric.
     rule_ : dict
-        The decision rule: its name 'rule', and 'n_neighbors' or 'C'.
+        The decision rule: its name 'rule', and 'n_neighbors' or 'C'. If several rules are combined, the name is
+        'blend', and 'rules' lists them with their weights.
     mean_strength_ : float or None
         The weight kappa of the examples of `fit` in the class means; None if `mean_strength` is None. It is inf if
         `partial_fit` has added nothing that contradicts them: all examples then have the same weight.
@@ -169,9 +173,11 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
 
     @property
     def rule_(self) -> dict[str, Any]:
-        """The decision rule: its name 'rule', and 'n_neighbors' or 'C'."""
+        """The decision rule: its name 'rule', and 'n_neighbors' or 'C'; for 'blend', the list 'rules' with weights."""
         check_is_fitted(self)
-        return self._rule_settings(self._rule.name).params
+        if self._blend is not None:
+            return self._blend.params
+        return Scoring(self._rule.name, self.n_neighbors, self.C).params
 
     @property
     def mean_strength_(self) -> float | None:
@@ -265,12 +271,12 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             raise ValueError(f"mean_strength={self.mean_strength!r} needs rule='mean', got rule={self.rule!r}")
         learner = self._default_learner(X) if self.learner is None else clone(self.learner)
         if self._chooses_rule and isinstance(learner.rule, str):  # a list of rules is a choice of the user
-            learner.set_params(rule="auto")
+            learner.set_params(rule=list(COMBINED_RULES))
         self._fitted: FittedProblem
         self._embedded: FloatArray
-        self._calibration: Calibration | None
+        self._blend: Blend | None
         self._fitted, self._embedded = learner._learn(X, classes, codes, groups)
-        self._calibration = _calibrate(learner, X, codes, groups) if self._chooses_rule else None
+        self._blend = _fit_blend(learner, X, codes, groups) if self._chooses_rule else None
         if hasattr(self, "feature_names_in_"):
             learner.feature_names_in_ = self.feature_names_in_
         self.learner_ = learner
@@ -291,22 +297,20 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             return CovMetric(random_state=self.random_state, n_jobs=self.n_jobs)
         return default_search(X.ndim == 2, random_state=self.random_state, n_jobs=self.n_jobs)
 
-    def _rule_settings(self, name: str | None = None) -> Scoring:
-        """Return the rule and its parameter; a model file may name a rule that differs from the parameter."""
-        if self._calibration is not None:  # the search chose the rule
-            return Scoring(**self.learner_.best_rule_)
-        return Scoring(self.rule if name is None else name, self.n_neighbors, self.C)
-
     def _fit_rule(self, codes: IntArray, name: str | None = None) -> None:
-        """Fit the decision rule on the references."""
+        """Fit the decision rule on the references; a model file may name a rule that differs from the parameter."""
         self._codes = codes
-        chosen = self._rule_settings(name)
-        rule = get_rule(chosen.rule, len(self.classes_), chosen.n_neighbors, self.n_jobs, self.algorithm, chosen.C)
-        vectors = self.metric_.map(self._embedded)
-        if self._mean_blend is not None and isinstance(rule, MeanRule):
-            self._rule: Rule = rule.fit(vectors, codes, self._mean_weights(vectors))
+        n_classes, vectors = len(self.classes_), self.metric_.map(self._embedded)
+        self._rule: Rule
+        if self._blend is not None:
+            self._rule = BlendedRule(self._blend, n_classes, self.n_jobs, self.algorithm)
         else:
-            self._rule = rule.fit(vectors, codes)
+            used = self.rule if name is None else name
+            self._rule = get_rule(used, n_classes, self.n_neighbors, self.n_jobs, self.algorithm, self.C)
+        if self._mean_blend is not None and isinstance(self._rule, MeanRule):
+            self._rule.fit(vectors, codes, self._mean_weights(vectors))
+        else:
+            self._rule.fit(vectors, codes)
 
     def partial_fit(
         self,
@@ -398,8 +402,8 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             "_root": fitted.root,
             "_lam": fitted.lam,
             "_constraints": fitted.constraints,
-            "_rule_name": self._rule.name,
-            **({} if self._calibration is None else {"_calibration": np.array(astuple(self._calibration))}),
+            "_rule_name": self.rule_["rule"],
+            **_blend_parts(self._blend),
             **({} if self._mean_blend is None else {"_mean_blend": astuple(self._mean_blend)}),
             **({} if self._captions.is_empty else {"_captions": self._captions}),
         }
@@ -407,16 +411,17 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
     def _restore(self, state: dict[str, Any]) -> None:
         parts = [state.pop(name) for name in ("_recipe", "_root", "_lam", "_constraints")]
         rule_name = state.pop("_rule_name")
-        self._calibration = _checked_calibration(state.pop("_calibration", None))
-        blend, self._group_labels = state.pop("_mean_blend", None), None
+        blend_parts = [state.pop(name, None) for name in ("_calibration", "_rules", "_blend")]
+        mean_blend, self._group_labels = state.pop("_mean_blend", None), None
         captions = state.pop("_captions", Captions())
         super()._restore(state)
-        self._mean_blend = MeanBlend.from_state(blend, len(self._codes))
+        self._mean_blend = MeanBlend.from_state(mean_blend, len(self._codes))
         if not isinstance(captions, Captions):
             raise ValueError("the names and thumbnails of the references are invalid")
         captions.check(len(self._codes))
         self._captions = captions
         learner = self.learner_
+        self._blend = _restore_blend(learner, *blend_parts)
         self._fitted = restore_fitted(
             learner.metric_, learner.result_, learner.scale_, self._embedded, self._codes, *parts
         )
@@ -458,8 +463,9 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
 
         For rule='neighbors', it is the fraction of the votes. For rule='mean', it is the softmax of the negative
         squared distances from the class means, in units of the mean squared distance within the classes. For
-        rule='logistic', it is the model's probability. For rule='svm', it couples logistic functions of the decision
-        values of all pairs of classes. For rule='auto', the probability of the chosen rule is calibrated on the test
+        rule='lda', it is the same after whitening by the scatter within the classes. For rule='logistic', it is the
+        model's probability. For rule='svm', it couples logistic functions of the decision values of all pairs of
+        classes. For rule='auto', it is the weighted mean of the probabilities of several rules, calibrated on the test
         parts of the folds of the search.
 
         Parameters
@@ -476,8 +482,6 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
 
     def _probabilities(self, vectors: FloatArray) -> FloatArray:
         check_n_neighbors(self.n_neighbors)
-        if self._calibration is not None:
-            return self._calibration.apply(self._rule.probabilities(vectors))
         self._rule.n_neighbors = self.n_neighbors  # as in scikit-learn, it may change after fit
         return self._rule.probabilities(vectors)
 
@@ -587,20 +591,31 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         return self.metric_.transform(check_examples(self, X), n_jobs=self.n_jobs)
 
 
-def _calibrate(learner: CovMetricCV, X: npt.NDArray[Any], codes: IntArray, groups: Any) -> Calibration:
-    """Return the calibration on the folds of the search; after Ctrl-C, warn and return one that changes nothing."""
+def _fit_blend(learner: CovMetricCV, X: npt.NDArray[Any], codes: IntArray, groups: Any) -> Blend:
+    """Return the blend of all rules of the search, fitted on its folds; after Ctrl-C, warn and return the best rule."""
     try:
-        return Calibration.fit(*learner._out_of_fold(X, codes, groups))
+        return Blend.fit(*learner._out_of_fold(X, codes, groups))
     except KeyboardInterrupt:
-        warn("the calibration was cut short (Ctrl-C); the probabilities are not calibrated")
-        return Calibration.neutral()
+        warn("the calibration was cut short (Ctrl-C); the best rule is used alone, and is not calibrated")
+        return Blend.single(Scoring(**learner.best_rule_), Calibration.neutral())
 
 
-def _checked_calibration(values: Any) -> Calibration | None:
-    """Return the calibration in a model file; raise ValueError if it is invalid."""
-    if values is None:
+def _blend_parts(blend: Blend | None) -> dict[str, Any]:
+    """Return the parts of a model file; a single rule has only a calibration, because the search names the rule."""
+    if blend is None:
+        return {}
+    if len(blend.scorings) == 1:
+        return {"_calibration": np.array(astuple(blend.calibrations[0]))}
+    return {"_rules": [scoring.params for scoring in blend.scorings], "_blend": blend.numbers}
+
+
+def _restore_blend(learner: Any, calibration: Any, rules: Any, numbers: Any) -> Blend | None:
+    """Return the blend in a model file; raise ValueError if it is invalid."""
+    if numbers is not None:
+        return Blend.from_parts(rules, numbers)
+    if calibration is None:
         return None
-    array = as_floats("the calibration", values)
+    array = as_floats("the calibration", calibration)
     if array.shape != (2,) or not (array > 0.0).all():
         raise ValueError("the calibration must consist of two positive numbers")
-    return Calibration(*array.tolist())
+    return Blend.single(Scoring(**learner.best_rule_), Calibration(*array.tolist()))

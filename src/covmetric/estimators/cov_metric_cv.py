@@ -71,11 +71,11 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
         each matrix.
     tol : float, default=1e-6
         The tolerance on the relative duality gap of the final solve.
-    rule : {'neighbors', 'mean', 'logistic', 'svm', 'auto'} or list of rules, default='neighbors'
-        The decision rule that is scored: the vote of the nearest neighbours, the nearest class mean, logistic
-        regression, or a support vector machine with the Gaussian kernel of the metric. If there are several rules, the
-        metric and the rule are chosen together, and each metric is solved once for all rules. 'auto' means 'svm',
-        'logistic', 'mean' and 'neighbors', in this order of preference.
+    rule : {'neighbors', 'mean', 'lda', 'logistic', 'svm', 'auto'} or list of rules, default='neighbors'
+        The decision rule that is scored: the vote of the nearest neighbours, the nearest class mean, linear
+        discriminant analysis, logistic regression, or a support vector machine with the Gaussian kernel of the metric.
+        If there are several rules, the metric and the rule are chosen together, and each metric is solved once for all
+        rules. 'auto' means 'svm', 'lda', 'logistic', 'mean' and 'neighbors', in this order of preference.
     n_neighbors : int or list of int, default=3
         The numbers of neighbours to choose from, for rule='neighbors'.
     C : float or list of floats, default=(1.0, 10.0)
@@ -293,14 +293,17 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
             self.best_estimator_.feature_names_in_ = self.feature_names_in_
         return self.best_estimator_._learn(array, classes, codes, groups)
 
-    def _out_of_fold(self, array: npt.NDArray[Any], codes: IntArray, groups: Any) -> tuple[FloatArray, IntArray]:
-        """Return the probabilities that the chosen metric and rule predict in the folds of the search, and classes."""
+    def _out_of_fold(
+        self, array: npt.NDArray[Any], codes: IntArray, groups: Any
+    ) -> tuple[list[Scoring], list[FloatArray], IntArray]:
+        """Return all rules, what they predict with the chosen metric in the folds of the search, and the classes."""
         seed = self.best_estimator_.random_state
         splits = make_splits(self.cv, array, codes, groups, seed)
         settings = replace(self.best_estimator_._settings(), tol=self.search_tol)
         path = CandidatePath(settings, (self.best_params_["lam"],))
         candidates = PhiCandidates(self.best_params_["phi"], self.reg, (path,))
-        return out_of_fold(candidates, array, codes, splits, Scoring(**self.best_rule_), seed)
+        scorings = [scoring for scoring in make_scorings(self) if isinstance(scoring, Scoring)]
+        return scorings, *out_of_fold(candidates, array, codes, splits, scorings, seed)
 
     def _check_restored(self) -> None:
         if not isinstance(self.best_estimator_, CovMetric):

@@ -13,11 +13,16 @@ from covmetric.learning.examples import DEFAULT_PHI
 # less if the data change from one session to the next.
 _PHIS = (DEFAULT_PHI, "tangent-pca")
 _LAMBDAS = (1e-2, 1e-1, np.inf)
-_NEIGHBORS = (3, 9)
+# A weak and a strong regularisation of the support vector machine complement each other.
+_C = (3.0, 30.0)
+#: The rules that `CovMetricClassifier` combines if the learner names none: one with a kernel, a linear and a local one.
+COMBINED_RULES = ("svm", "lda", "neighbors")
 
 
 def default_search(vectors: bool = False, **settings: Any) -> CovMetricCV:
-    """Return the search for a metric and a decision rule that `CovMetricClassifier` uses if `rule` is 'auto'.
+    """Return the search for a metric that `CovMetricClassifier` uses if `rule` is 'auto'.
+
+    The rules of the search are those that the classifier combines.
 
     Parameters
     ----------
@@ -37,4 +42,4 @@ def default_search(vectors: bool = False, **settings: Any) -> CovMetricCV:
     >>> classifier = CovMetricClassifier(default_search(cv=10, reg=1e-6), rule="auto")
     """
     phi = "auto" if vectors else list(_PHIS)
-    return CovMetricCV(phi, **{"rule": "auto", "lambdas": _LAMBDAS, "n_neighbors": _NEIGHBORS, **settings})
+    return CovMetricCV(phi, **{"rule": list(COMBINED_RULES), "lambdas": _LAMBDAS, "C": _C, **settings})

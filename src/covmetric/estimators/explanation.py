@@ -10,6 +10,7 @@ import numpy as np
 
 from covmetric._utils.validation import FloatArray, IntArray
 from covmetric.estimators.references import References
+from covmetric.learning.rules import describe_rule
 from covmetric.metric import LearnedMetric
 from covmetric.metric.interpretation import Explanation, explain_embedded
 
@@ -130,7 +131,7 @@ class DecisionExplanation:
         first, second = self.probabilities[self.label], self.probabilities[self.runner_up]
         lines = [
             f"class {self.label} with probability {first:.3f}, then {self.runner_up} with {second:.3f}",
-            f"decided by {self.decided_by} (rule {self.rule['rule']!r})",
+            f"decided by {self.decided_by}; rule: {describe_rule(self.rule)}",
             *(self._means() + self._neighbors() if self.opposite is None else self._neighbors() + self._means()),
         ]
         place = f"the mean of {self.runner_up}"

@@ -21,7 +21,7 @@ from covmetric.neighbors.votes import check_n_neighbors
 #: The embeddings of matrices that a search chooses from by default, in the order of preference.
 DEFAULT_PHIS = ("tangent-pca", DEFAULT_PHI, "log", "sqrt", "chol")
 # The rules in the order of preference if the user names none. Rules that are not listed come last.
-_PREFERRED_RULES = ("svm", "logistic", "mean", "neighbors")
+_PREFERRED_RULES = ("svm", "lda", "logistic", "mean", "neighbors")
 #: The names of the parameters of decision rules.
 RULE_PARAMS = ("rule", "n_neighbors", "C")
 _CLASS_SPLITTERS = (ClassKFold, ClassShuffleSplit)

@@ -65,12 +65,18 @@ class Calibration:
         >>> calibration.apply(np.array([[1.0, 0.0]])).round(2).tolist()
         [[0.75, 0.25]]
         """
+        rows = np.arange(len(codes))
 
-        def log_loss(x: FloatArray) -> float:
-            log_p = cls(*np.exp(np.clip(x, *np.transpose(_RANGES))))._log_probabilities(probabilities)
-            return float(-log_p[np.arange(len(codes)), codes].mean())
+        def log_loss(x: FloatArray) -> tuple[float, list[float]]:
+            smoothing, sharpness = np.exp(x).tolist()
+            log_p = cls(smoothing, sharpness)._log_probabilities(probabilities)
+            # The derivatives of sharpness * log(p + smoothing) with respect to the logarithms of the two parameters.
+            parts = sharpness * smoothing / (probabilities + smoothing), sharpness * np.log(probabilities + smoothing)
+            p = np.exp(log_p)
+            gradient = [float(((p * part).sum(axis=1) - part[rows, codes]).mean()) for part in parts]
+            return float(-log_p[rows, codes].mean()), gradient
 
-        results = [minimize(log_loss, start, method="Nelder-Mead", bounds=_RANGES) for start in _STARTS]
+        results = [minimize(log_loss, start, jac=True, method="L-BFGS-B", bounds=_RANGES) for start in _STARTS]
         best = min(results, key=lambda result: float(result.fun))
         smoothing, sharpness = np.exp(best.x).tolist()
         return cls(smoothing, sharpness)

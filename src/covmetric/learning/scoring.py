@@ -132,7 +132,7 @@ class Scoring(Score):
 
     Attributes
     ----------
-    rule : {'neighbors', 'mean', 'logistic', 'svm'}
+    rule : {'neighbors', 'mean', 'lda', 'logistic', 'svm'}
         The decision rule.
     n_neighbors : int, default=3
         The number of neighbours.
@@ -310,9 +310,9 @@ def out_of_fold(
     X: npt.NDArray[Any],
     codes: IntArray,
     splits: Sequence[Split],
-    scoring: Scoring,
+    scorings: Sequence[Scoring],
     seed: int,
-) -> tuple[FloatArray, IntArray]:
+) -> tuple[list[FloatArray], IntArray]:
     """Return the probabilities that the last candidate predicts for the test parts, and the classes there.
 
     Parameters
@@ -325,20 +325,20 @@ def out_of_fold(
         Their classes, 0..n_classes-1.
     splits : sequence of Split
         The splits.
-    scoring : Scoring
-        The rule.
+    scorings : sequence of Scoring
+        The rules.
     seed : int
         The seed of the search.
 
     Returns
     -------
-    probabilities : array of shape (l_test, n_classes)
-        The probabilities, split by split.
+    probabilities : list of arrays of shape (l_test, n_classes)
+        The probabilities of each rule, split by split.
     classes : array of int of shape (l_test,)
         The classes of the same examples.
     """
     n_classes = int(codes.max()) + 1
-    probabilities, classes = [], []
+    probabilities: list[list[FloatArray]] = [[] for _ in scorings]
     for fold, split in enumerate(splits):
         rng = np.random.default_rng([seed, fold])
         with warnings.catch_warnings(), limited_threads(threads_for(X)):
@@ -347,10 +347,11 @@ def out_of_fold(
             embedding, train, test = _embed_parts(candidates, X, split, None)
             fitted = _solve_candidates(candidates.paths[-1], train, codes, split, embedding, rng)[-1]
             metric = fitted.learned_metric(embedding)
-            rule = scoring.create(n_classes).fit(metric.map(train), codes[split.train])
-            probabilities.append(rule.probabilities(metric.map(test)))
-            classes.append(codes[split.test])
-    return np.concatenate(probabilities), np.concatenate(classes)
+            references, queries = metric.map(train), metric.map(test)
+            for scoring, parts in zip(scorings, probabilities, strict=True):
+                rule = scoring.create(n_classes).fit(references, codes[split.train])
+                parts.append(rule.probabilities(queries))
+    return [np.concatenate(parts) for parts in probabilities], np.concatenate([codes[s.test] for s in splits])
 
 
 def _embed_parts(

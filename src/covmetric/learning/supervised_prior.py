@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from covmetric._utils.validation import FloatArray, IntArray, is_number
+from covmetric.learning.shrinkage import ledoit_wolf
 from covmetric.learning.spectrum import PriorData, Spectrum
 from covmetric.problem import PairSums
 
@@ -188,17 +189,7 @@ def _require_variation(name: str, scatter: FloatArray) -> None:
 
 def _shrinkage(rows: FloatArray, n: int, shrinkage: Any) -> float:
     """Return the amount of shrinkage of rows of coordinates, whose directions are r of n; 'auto' is Ledoit-Wolf."""
-    if not isinstance(shrinkage, str):
-        return float(shrinkage)
-    from sklearn.covariance import ledoit_wolf_shrinkage
-
-    size = float(np.abs(rows).max(initial=0.0))
-    if size == 0.0:  # no variation, for which the caller has a message
-        return 1.0
-    # In units of the largest entry, the fourth powers that Ledoit and Wolf add up neither overflow nor underflow.
-    padded = np.zeros((len(rows), n))
-    padded[:, : rows.shape[1]] = rows / size
-    return float(ledoit_wolf_shrinkage(padded, assume_centered=True))
+    return ledoit_wolf(rows, n) if isinstance(shrinkage, str) else float(shrinkage)
 
 
 def _shrunk_spectrum(

@@ -11,6 +11,7 @@ from covmetric._utils.validation import IntArray
 from covmetric.datasets.inputs import Inputs
 from covmetric.descriptors import make_thumbnail
 from covmetric.estimators import ImagePatchClassifier
+from covmetric.learning.rules import describe_rule
 from covmetric.plotting import ConfusionDisplay
 from covmetric.plotting.figures import new_figure
 from covmetric.plotting.fitted import find_metric
@@ -175,7 +176,8 @@ def _queries(
 
 def _model_facts(described: Mapping[str, Any]) -> Any:
     names = {"path": "path", "kind": "takes", "steps": "steps", "rule": "rule", "n_references": "training examples"}
-    rows = [(title, plain(described[name])) for name, title in names.items() if described.get(name) is not None]
+    shown = {**described, "rule": describe_rule(described["rule"])} if described.get("rule") else described
+    rows = [(title, plain(shown[name])) for name, title in names.items() if shown.get(name) is not None]
     features = described.get("features") or []
     return Facts([*rows, *([("rows of a matrix", plain(features))] if features else [])])
 

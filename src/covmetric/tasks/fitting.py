@@ -24,8 +24,8 @@ class FitSettings:
 
     Attributes
     ----------
-    rule : {'auto', 'neighbors', 'mean', 'logistic', 'svm'}, default='auto'
-        The decision rule. 'auto' chooses it together with the metric.
+    rule : {'auto', 'neighbors', 'mean', 'lda', 'logistic', 'svm'}, default='auto'
+        The decision rule. 'auto' chooses the metric and combines rules in it.
     phi : str or None, default=None
         The embedding. None means that 'auto' chooses it, and the default of `CovMetric` for other rules.
     lam : float or None, default=None

@@ -14,6 +14,7 @@ from sklearn.pipeline import Pipeline
 from covmetric._utils.validation import FloatArray
 from covmetric.descriptors import Descriptor, ImageCovariances, feature_names
 from covmetric.estimators import CovMetricClassifier, ImagePatchClassifier
+from covmetric.learning.rules import describe_rule
 from covmetric.metric import LearnedMetric
 
 
@@ -167,7 +168,9 @@ class ModelView:
         for name in ("lam", "pairs", "slack", "prior", "solver", "reg", "tol", "random_state"):
             if hasattr(learner, name) and name not in found:
                 found[name] = getattr(learner, name)
-        found |= self.rule
+        found |= {name: value for name, value in self.rule.items() if name != "rules"}
+        if "rules" in self.rule:
+            found["rules"] = describe_rule(self.rule)
         plain = (str, int, float, bool, type(None))
         return {name: value if isinstance(value, plain) else str(value) for name, value in found.items()}
 

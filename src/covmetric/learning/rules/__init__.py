@@ -3,17 +3,30 @@
 from __future__ import annotations
 
 from covmetric.learning.rules.base import Rule
+from covmetric.learning.rules.description import describe_rule
+from covmetric.learning.rules.lda import LdaRule
 from covmetric.learning.rules.logistic import LogisticRule
 from covmetric.learning.rules.mean import MeanRule
 from covmetric.learning.rules.neighbors import NeighborsRule
 from covmetric.learning.rules.svm import SvmRule
 from covmetric.neighbors import Search, get_search
 
-__all__ = ["RULES", "LogisticRule", "MeanRule", "NeighborsRule", "Rule", "SvmRule", "get_rule"]
+__all__ = [
+    "RULES",
+    "LdaRule",
+    "LogisticRule",
+    "MeanRule",
+    "NeighborsRule",
+    "Rule",
+    "SvmRule",
+    "describe_rule",
+    "get_rule",
+]
 
 RULES: dict[str, type[Rule]] = {
     "neighbors": NeighborsRule,
     "mean": MeanRule,
+    "lda": LdaRule,
     "logistic": LogisticRule,
     "svm": SvmRule,
 }
@@ -31,7 +44,7 @@ def get_rule(
 
     Parameters
     ----------
-    rule : {'neighbors', 'mean', 'logistic', 'svm'}
+    rule : {'neighbors', 'mean', 'lda', 'logistic', 'svm'}
         The name of the rule.
     n_classes : int
         The number of classes.
