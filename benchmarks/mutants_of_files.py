@@ -26,6 +26,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 from tqdm import tqdm
 
+from benchmarks.memory import peak_kilobytes
 from covmetric import load_model, save_model
 from tests.model_file.mutation import MUTATIONS
 from tests.model_file.pipelines import NAMED, PIPELINES, fitted
@@ -68,7 +69,7 @@ def try_mutants(content: bytes, count: int, seed: int, path: Path, watch: Watch)
     rng = np.random.default_rng(seed)
     outcomes: Counter[str] = Counter()
     bare: list[str] = []
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = peak_kilobytes()
     for i in tqdm(range(count), leave=False, disable=None):
         mutate = list(MUTATIONS.values())[i % len(MUTATIONS)]
         path.write_bytes(mutate(content, rng))
@@ -82,7 +83,7 @@ def try_mutants(content: bytes, count: int, seed: int, path: Path, watch: Watch)
                 bare.append(str(error))
         except Exception as error:
             outcomes[f"{type(error).__name__}: {error}"] += 1
-    growth = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    growth = peak_kilobytes() - before
     return {**outcomes, "reasons that are only errors": bare[:3], "growth in kB": growth}
 
 

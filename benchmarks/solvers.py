@@ -11,18 +11,17 @@ sizes without that folder.
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
 import time
 import warnings
-from pathlib import Path
 
 import numpy as np
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
+from benchmarks.memory import peak_kilobytes
 from benchmarks.problems import (
     available,
     brodatz_like,
@@ -216,15 +215,6 @@ def growth_case(n: int, K: int, lam: float) -> None:
         "peak": peak_kilobytes(),
     }
     print(json.dumps(figures))
-
-
-def peak_kilobytes() -> int:
-    """Return the peak memory of this process; `ru_maxrss` would include the memory of the parent."""
-    try:
-        lines = Path("/proc/self/status").read_text().splitlines()
-    except OSError:
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
 
 
 def growth() -> None:

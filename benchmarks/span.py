@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.memory import peak_kilobytes
 from benchmarks.problems import labelled_problem, simulated_classes
 from covmetric import MetricProblem, get_embedding, solve
 from covmetric.datasets import make_spd_classes
@@ -56,7 +56,7 @@ def case(channels: int, count: int, K: int, lam: float, solver: str = "auto", re
     timed(problem.replace(keep=np.arange(20)), solver)  # imports and compiled code
     start = time.perf_counter()
     whole, result = timed(problem, solver)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0  # before the second problem exists
+    peak = peak_kilobytes() / 1024.0  # before the second problem exists
     given, best = in_span(problem), [whole, np.inf]
     for repeat in range(repeats):
         best[1] = min(best[1], timed(given, solver)[0])

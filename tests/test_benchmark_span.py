@@ -12,7 +12,8 @@ import pytest
 from benchmarks import span
 
 LARGEST = """
-import json, resource
+import json
+from benchmarks.memory import peak_kilobytes
 from benchmarks.problems import labelled_problem, simulated_classes
 from covmetric import solve
 
@@ -22,7 +23,7 @@ print(json.dumps({
     "status": result.status.name,
     "gap": result.certificate.relative_gap,
     "basis": result.basis.shape,
-    "gigabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20,
+    "gigabytes": peak_kilobytes() / 2**20,
 }))
 """
 
