@@ -57,10 +57,10 @@ DATA: dict[str, tuple[Callable[[], tuple[Any, Any, Any]], int, int, str]] = {
         "10 patches of each quarter of a texture; groups: quarters",
     ),
     "ETH-80 sets": (
-        lambda: problems.eth80_sets((8, 8)),
+        lambda: problems.eth80_sets((6, 6)),
         2,
         10,
-        "one matrix per object, over its views of 8 x 8 pixels",
+        "one matrix per object, over its views of 6 x 6 pixels",
     ),
     "ETH-80 images": (
         lambda: problems.eth80_images(slice(0, 40, 4)),
