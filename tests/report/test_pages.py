@@ -250,8 +250,13 @@ def test_certificate_is_in_words_with_what_it_does_not_prove():
     status, proof = words.parts[0].texts
     low, high = result.certificate.distance_factor
     assert status == "SOLVED: the relative gap is proven to be within the tolerance."
-    assert f"at most {result.certificate.bound:.2g} above" in proof
-    assert f"between {low:.6g} and {high:.6g} times" in proof
+    at_least, at_most, below, above = (
+        float(re.search(pattern, proof)[1])
+        for pattern in (r"at least (\S+):", r"at most (\S+) above", r"between (\S+) and", r"and (\S+) times")
+    )
+    assert at_least <= result.certificate.primal - result.certificate.bound
+    assert result.certificate.bound <= at_most < 1.2 * result.certificate.bound
+    assert below <= low < high <= above
     assert any("classifies new examples well" in text for text in words.parts[-1].texts)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from covmetric._utils.rounding import describe_factors, rounded_up
+
 
 @dataclass(frozen=True)
 class Certificate:
@@ -109,20 +111,10 @@ class Certificate:
         verdict = "within" if self.solved else "NOT proven within"
         relative = self.bound if math.isinf(self.bound) else self.bound / max(1.0, abs(self.primal))
         return (
-            f"objective {self.primal:.10g}, at most {self.bound:.1e} above the optimum (relative {relative:.1e}, "
-            f"{verdict} the tolerance {self.tol:.1e}); every squared distance is {_outwards(lo, hi)} times that of the "
-            "optimal metric"
+            f"objective {self.primal:.10g}, at most {rounded_up(self.bound, 2):.1e} above the optimum "
+            f"(relative {rounded_up(relative, 2):.1e}, {verdict} the tolerance {self.tol:.1e}); "
+            f"every squared distance is {describe_factors(lo, hi)} times that of the optimal metric"
         )
-
-
-def _outwards(lo: float, hi: float) -> str:
-    """Return 'between lo and hi', rounded outwards to two significant digits of the distance from 1."""
-    if math.isinf(hi):
-        return "between 0 and infinity"
-    digits = 2 if hi > 1.1 else 1 - math.floor(math.log10(max(hi - 1.0, 1e-15)))
-    unit = 10.0**-digits
-    below, above = max(math.floor(lo / unit) * unit, 0.0), math.ceil(hi / unit) * unit
-    return f"between {below:.{digits}f} and {above:.{digits}f}"
 
 
 def divergence_roots(gap: float) -> tuple[float, float]:

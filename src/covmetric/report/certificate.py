@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+from covmetric._utils.rounding import describe_factors, rounded_down, rounded_up
 from covmetric.report.content import Bullets, Facts, Paragraphs, Section
 from covmetric.solvers import Status
 
@@ -43,17 +44,17 @@ def certificate_section(entries: Mapping[str, Any] | None) -> Section:
     status = str(entries["status"])
     message = Status[status].message if status in Status.__members__ else ""
     proof = (
-        f"The learned metric has an objective of {numbers['primal']:.6g}. Weak duality proves, from the data, that the "
-        f"optimum is at least {numbers['dual']:.6g}: the metric is at most {numbers['bound']:.2g} above the best one "
-        f"possible. {_factor(low, high)}"
+        f"The learned metric has an objective of {numbers['primal']:.10g}. Weak duality proves, from the data, that "
+        f"the optimum is at least {rounded_down(numbers['primal'] - numbers['bound'], 10):.10g}: the metric is at most "
+        f"{rounded_up(numbers['bound'], 2):.1e} above the best one possible. {_factor(low, high)}"
     )
     texts = [f"{status}: {message}." if message else f"{status}.", proof]
     facts = [
         ("objective P(W)", f"{numbers['primal']:.10g}"),
-        ("lower bound on the optimum", f"{numbers['dual']:.10g}"),
-        ("gap", f"{numbers['gap']:.2e}"),
-        ("rounding error of the gap", f"at most {numbers['rounding']:.2e}"),
-        ("proven distance from the optimum", f"{numbers['bound']:.2e}"),
+        ("dual objective", f"{numbers['dual']:.10g}"),
+        ("duality gap", f"{numbers['gap']:.2e}"),
+        ("rounding error of the gap", f"at most {rounded_up(numbers['rounding'], 3):.2e}"),
+        ("proven distance from the optimum", f"at most {rounded_up(numbers['bound'], 3):.2e}"),
         ("tolerance on the relative gap", f"{numbers['tol']:.1e}"),
     ]
     return Section(
@@ -65,4 +66,4 @@ def certificate_section(entries: Mapping[str, Any] | None) -> Section:
 def _factor(low: float, high: float) -> str:
     if not math.isfinite(high):
         return "It proves nothing about single distances."
-    return f"Every squared distance is between {low:.6g} and {high:.6g} times that of the optimal metric."
+    return f"Every squared distance is {describe_factors(low, high)} times that of the optimal metric."
