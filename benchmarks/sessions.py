@@ -261,7 +261,7 @@ def print_tables(rows, streamed, names) -> None:
         shots = sorted({r["k"] for r in rows if r["data"] == name})
         n_targets = len({r["target"] for r in rows if r["data"] == name})
         print(f"\n{name}: {n_targets} targets, accuracy in percent, mean and standard error over targets")
-        print("| method | " + " | ".join(f"{k} labels" for k in shots) + " |")
+        print("| method | " + " | ".join(f"{k} label{'' if k == 1 else 's'}" for k in shots) + " |")
         print("|" + "---|" * (len(shots) + 1))
         for method in (*RIVALS, *OURS):
             cells = [mean_and_standard_error(list(resolved(rows, name, method, k).values())).text() for k in shots]

@@ -31,7 +31,7 @@ def _load(name: str) -> Callable[[], Command]:
 #: The summary of each subcommand, and a function that imports it. ``covmetric --help`` does not call these functions.
 COMMANDS: dict[str, tuple[str, Callable[[], Command]]] = {
     "fit": ("learn from labelled images, series or matrices, and write a model", _load("fit")),
-    "evaluate": ("classify labelled data with a model, and count what is right", _load("evaluate")),
+    "evaluate": ("classify labelled data with a model, and report the accuracy", _load("evaluate")),
     "predict": ("print the class of new examples", _load("predict")),
     "search": ("print the training examples that are most similar to a query", _load("search")),
     "explain": ("print why a query belongs to its class", _load("explain")),

@@ -137,8 +137,8 @@ def _print_result(facts: dict[str, object]) -> None:
     print_wrapped(f"phi {settings.get('phi')}, lambda {settings.get('lam')}, rule {describe_rule(rule)}.")
     if isinstance(score, float):
         print_wrapped(
-            f"Accuracy in cross-validation on these data: {100 * score:.1f} percent (optimistic, because the settings "
-            "were chosen by it)."
+            f"Accuracy of this metric with a single rule, in cross-validation on these data: {100 * score:.1f} percent "
+            "(optimistic, because the settings were chosen by it)."
         )
     certificate = facts["certificate"]
     if isinstance(certificate, dict):

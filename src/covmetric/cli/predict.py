@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     form = parser.add_mutually_exclusive_group()
     form.add_argument(
-        "--csv", action="store_true", help="print CSV: name, predicted, probability, and one column a class"
+        "--csv", action="store_true", help="print CSV: name, predicted, probability, and one column per class"
     )
     form.add_argument("--json", action="store_true", help="print only the result, as JSON")
     parser.add_argument(

@@ -35,7 +35,10 @@ def print_unseen(table: UnseenTable, content: str) -> None:
         "percent, mean and standard error over the splits."
     )
     print("mAP: mean average precision of retrieval; recall@1: the nearest example has the same class;")
-    print("1-shot, 5-shot: accuracy with 1 and 5 known examples of each new class; AUC, EER: is a pair of one class?")
+    print(
+        "1-shot, 5-shot: accuracy with 1 and 5 known examples of each new class; "
+        "AUC, EER: have two examples the same class?"
+    )
     best = table.best_fixed
     if best is not None:
         print(f"difference: of mAP to {best.method}, the best fixed metric on these splits; paired by split.")

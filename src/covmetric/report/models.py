@@ -116,14 +116,14 @@ def _headline(model: Any, references: LabelledExamples | None, score: tuple[Esti
     classes = ""
     if references is not None:
         classes = f" for {len(set(references.labels))} classes from {len(references.labels)} examples"
-    text = f"A metric on {find_metric(model).embedding.name} was learned{classes}."
+    text = f"A metric was learned{classes} (embedding {find_metric(model).embedding.name})."
     if score is None:
         return text + " No accuracy was measured while it was learned: measure it with `covmetric evaluate`."
     accuracy, difference = score
-    text += f" In cross-validation on the training data, the chosen settings have {accuracy.text()} percent accuracy"
+    text += f" In cross-validation on the training data, it has {accuracy.text()} percent accuracy with a single rule"
     if difference is not None:
-        text += f", {difference.text(sign=True)} points from the same settings before learning"
-    return text + ". They were chosen by this number, so it is optimistic."
+        text += f", a difference of {difference.text(sign=True)} points to the same settings without learning"
+    return text + ". The settings were chosen by this number, so it is optimistic."
 
 
 def _accuracy(learner: Any, model: Any, references: LabelledExamples | None) -> list[Part]:
