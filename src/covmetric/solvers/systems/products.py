@@ -190,9 +190,10 @@ def example_work(terms: ActiveTerms) -> float:
     Returns
     -------
     float
-        Infinity if examples of a pair are nearly equal, because their images may then not be subtracted.
+        Infinity if it would be less than `pair_work`, but examples of a pair are nearly equal: their images may then
+        not be subtracted.
     """
     n, m, sums = terms.problem.n, terms.problem.m, terms.problem.sums
-    if len(sums.close_pairs):
-        return float("inf")
-    return 8.0 * n * n * m * len(sums.rows) + EXAMPLE_ENTRY * n * m * len(terms.active)
+    work = 8.0 * n * n * m * len(sums.rows) + EXAMPLE_ENTRY * n * m * len(terms.active)
+    # It takes a pass over all examples to find close pairs.
+    return float("inf") if work < pair_work(terms) and len(sums.close_pairs) else work
