@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 
 from covmetric._utils.validation import FloatArray
 from covmetric.descriptors import Descriptor, ImageCovariances, feature_names
-from covmetric.estimators import CovMetricClassifier, ImagePatchClassifier
+from covmetric.estimators import CovMetricClassifier, ImagePatchClassifier, Recentre
 from covmetric.learning.rules import describe_rule
 from covmetric.metric import LearnedMetric
 
@@ -83,6 +83,8 @@ class ModelView:
             return "images"
         if isinstance(first, Descriptor):
             return first.input_kind
+        if isinstance(first, Recentre):
+            return "vectors" if first.means_.ndim == 2 else "matrices"
         metric = self.metric
         if metric is None or (len(self._steps) > 1 and not hasattr(first, "metric_")):
             return "series"  # pyRiemann's Covariances
