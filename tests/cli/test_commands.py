@@ -109,8 +109,17 @@ def test_evaluate_prints_classes_and_errors(run):
     assert re.search(r"\d of 6 are right: [\d.]+ percent \(95 percent\s+interval", printed)
     assert "bark " in printed and "recall" in printed
     shutil.copytree("new/bark", "wrong/granite", dirs_exist_ok=True)
-    printed = run("evaluate", "textures.model", "wrong").out
-    assert "0 of 2 are right: 0.0 percent" in printed and "granite/6.png  granite  " in printed
+    printed = run("evaluate", "textures.model", "wrong")
+    assert "0 of 2 are right: 0.0 percent" in printed.out and "granite/6.png  granite  " in printed.out
+    warning = (
+        "warning: the model does not know 'granite', only 'bark', 'sand', 'wood': the 2 examples of unknown classes "
+        "always count as errors\n"
+    )
+    assert printed.err == warning
+    shutil.copytree("new/sand", "wrong/sand")
+    printed = run("evaluate", "textures.model", "wrong", "--json")
+    assert json.loads(printed.out)["data"]["n_examples"] == 4 and printed.err == warning
+    assert run("evaluate", "textures.model", "new").err == ""
 
 
 def test_predict_prints_text_csv_and_json(run, home):

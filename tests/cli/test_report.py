@@ -61,6 +61,9 @@ def test_pages_of_evaluate_and_compare_and_their_json(home, monkeypatch, capsys)
             text = page(home / name)
             assert f"covmetric {command} " in text and "trials" in text
             assert run["versions"]["numpy"] in text
+        capsys.readouterr()
+        assert main([command, *options, "--report", "said.html"]) == 0
+        assert capsys.readouterr().out.endswith("\nThe page is in said.html.\n") and page(home / "said.html")
         assert ("data-query" in page(home / "direct.html")) == (command == "evaluate")  # a RUN file has no examples
 
 
@@ -77,6 +80,7 @@ def test_page_of_the_demo(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("covmetric.cli.demo.as_dict", lambda _: {})
     monkeypatch.chdir(tmp_path)
     assert main(["demo", "--json", "--report", "demo.html"]) == 0
+    json.loads(capsys.readouterr().out)  # nothing but the result
     text = page(tmp_path / "demo.html")
     assert "Hand gestures" in text and "CovMetricClassifier, auto is" in text and "data-query" in text
     assert "covmetric demo --json --report demo.html" in text

@@ -93,6 +93,12 @@ class Evaluation:
     labels: list[str]
     classes: list[str]
 
+    @property
+    def unknown(self) -> list[str]:
+        """The classes of the labels that the model does not know, so that their examples always count as errors."""
+        known = self.predictions[0].probabilities if self.predictions else {}
+        return [name for name in self.classes if name not in known]
+
     @cached_property
     def confusion(self) -> IntArray:
         """The number of examples by true class (rows) and predicted class (columns)."""
