@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> int | None:
 
     from covmetric.tasks import data_record, evaluate, origin
 
-    evaluation = evaluate(view, inputs.names, inputs.examples, inputs.y)
+    evaluation = evaluate(view, inputs.names, inputs.examples, inputs.y, inputs.groups)
     print_skipped(skipped)
     _warn_of_unknown(evaluation, view.classes)
     labels, groups = evaluation.labels, inputs.groups

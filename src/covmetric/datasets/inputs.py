@@ -147,7 +147,10 @@ def read_queries(paths: list[Path], kind: str) -> Inputs:
     shapes = {np.shape(one)[:1] for one in examples if kind != "images"}
     if len(shapes) > 1:
         raise ValueError(f"the examples have different numbers of rows: {sorted(shape[0] for shape in shapes)}")
-    return Inputs(kind, np.stack(examples) if kind == "matrices" else examples, np.array(names))
+    groups = None
+    if all(part.groups is not None for part in parts):
+        groups = np.concatenate([np.asarray(part.groups, dtype=object) for part in parts])
+    return Inputs(kind, np.stack(examples) if kind == "matrices" else examples, np.array(names), groups=groups)
 
 
 def _image_inputs(folder: Path, rows: Labels | None, labelled: bool) -> Inputs:
@@ -222,7 +225,12 @@ def _read_npz(path: Path, kind: str | None, rows: Labels | None, labelled: bool)
     held = read_npz(path)
     if "X" not in held:
         raise ValueError(f"{path} has no array 'X'; it holds {sorted(held)}")
-    return _with_rows(path, kind, held["X"], rows, held.get("names"))
+    if rows is not None:
+        return _with_rows(path, kind, held["X"], rows, held.get("names"))
+    groups = held.get("groups")
+    if groups is not None and groups.shape != held["X"].shape[:1]:
+        raise ValueError(f"{path}: groups has shape {groups.shape}, but X has {len(held['X'])} examples")
+    return _array_inputs(path, kind, held["X"], None, groups, held.get("names"))
 
 
 def _read_npy(path: Path, kind: str | None, rows: Labels | None, labelled: bool) -> Inputs:
