@@ -41,6 +41,8 @@ class Inputs:
         The groups.
     channels : list of str or None
         The names of the channels of series, if the file has them.
+    n_unlabelled : int
+        The number of images in the folder that the CSV file of labels does not name, and that are left out.
     """
 
     kind: str
@@ -49,6 +51,7 @@ class Inputs:
     y: npt.NDArray[Any] | None = None
     groups: npt.NDArray[Any] | None = None
     channels: list[str] | None = field(default=None)
+    n_unlabelled: int = 0
 
     def __len__(self) -> int:
         return len(self.names)
@@ -161,7 +164,8 @@ def _image_inputs(folder: Path, rows: Labels | None, labelled: bool) -> Inputs:
         if missing:
             raise FileNotFoundError(f"the labels name {missing[0]!r}, but {folder} has no such file")
         groups = None if rows.groups is None else np.array(rows.groups)
-        return Inputs("images", paths, np.array(rows.names), np.array(rows.labels), groups)
+        others = _unnamed(folder, paths)
+        return Inputs("images", paths, np.array(rows.names), np.array(rows.labels), groups, n_unlabelled=len(others))
     if not labelled:
         paths = _visible_files(folder)
         if not paths:
@@ -196,12 +200,13 @@ def images_by_class(folder: Path) -> tuple[list[Path], npt.NDArray[Any], npt.NDA
     classes = sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
     files = [(file, c.name) for c in classes for file in _visible_files(c)]
     if not files:
-        flat = (
-            " It holds files, but no folders: pass a CSV file with their labels (--labels)."
-            if _visible_files(folder)
-            else ""
-        )
-        raise FileNotFoundError(f"{folder} holds no images: it should hold one folder of images per class.{flat}")
+        count = len(_visible_files(folder))
+        if count:
+            raise FileNotFoundError(
+                f"{folder} holds {count} file{'s' if count > 1 else ''}, but no class folders with images: put the images of each class into a folder of "
+                "its own, or pass a CSV file with their labels (--labels)"
+            )
+        raise FileNotFoundError(f"{folder} holds no images: it should hold one folder of images per class.")
     paths, y = [path for path, _ in files], np.array([name for _, name in files])
     folders = np.array([str(path.parent.relative_to(folder)) for path in paths])
     return paths, y, folders if (folders != y).any() else None
@@ -209,6 +214,12 @@ def images_by_class(folder: Path) -> tuple[list[Path], npt.NDArray[Any], npt.NDA
 
 def _visible_files(folder: Path) -> list[Path]:
     return [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.startswith(".")]
+
+
+def _unnamed(folder: Path, paths: list[Path]) -> list[Path]:
+    """Return the other files of a folder that end like the given images; a CSV file there is none of them."""
+    named, endings = set(paths), {path.suffix.lower() for path in paths}
+    return [path for path in _visible_files(folder) if path not in named and path.suffix.lower() in endings]
 
 
 def _relative(paths: list[Path], folder: Path) -> npt.NDArray[np.str_]:
