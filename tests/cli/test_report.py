@@ -84,6 +84,11 @@ def test_page_of_the_demo(tmp_path, monkeypatch, capsys):
     text = page(tmp_path / "demo.html")
     assert "Hand gestures" in text and "CovMetricClassifier, auto is" in text and "data-query" in text
     assert "covmetric demo --json --report demo.html" in text
+    monkeypatch.setattr("covmetric.experiments.gesture_transfer.gesture_transfer", lambda *_, **__: [])
+    monkeypatch.setattr("covmetric.cli.demo.print_gestures", lambda _: None)
+    monkeypatch.setattr("covmetric.cli.demo.print_transfer", lambda _: None)
+    assert main(["demo", "--report", "said.html"]) == 0
+    assert capsys.readouterr().out.endswith("\nThe page is in said.html.\n") and page(tmp_path / "said.html")
     right = int((classifier.predict(DATA.X[1::2]) == DATA.y[1::2]).sum())
     assert f"{right} of 12 windows are on the diagonal" in text and "Predicted class: rest." in text
 
