@@ -203,8 +203,8 @@ def images_by_class(folder: Path) -> tuple[list[Path], npt.NDArray[Any], npt.NDA
         count = len(_visible_files(folder))
         if count:
             raise FileNotFoundError(
-                f"{folder} holds {count} file{'s' if count > 1 else ''}, but no class folders with images: put the images "
-                "of each class into a folder of its own, or pass a CSV file with their labels (--labels)"
+                f"{folder} holds {count} file{'s' if count > 1 else ''}, but no class folders with images: put the "
+                "images of each class into a folder of its own, or pass a CSV file with their labels (--labels)"
             )
         raise FileNotFoundError(f"{folder} holds no images: it should hold one folder of images per class.")
     paths, y = [path for path, _ in files], np.array([name for _, name in files])
