@@ -109,8 +109,17 @@ def test_evaluate_prints_classes_and_errors(run):
     assert re.search(r"\d of 6 are right: [\d.]+ percent \(95 percent\s+interval", printed)
     assert "bark " in printed and "recall" in printed
     shutil.copytree("new/bark", "wrong/granite", dirs_exist_ok=True)
-    printed = run("evaluate", "textures.model", "wrong").out
-    assert "0 of 2 are right: 0.0 percent" in printed and "granite/6.png  granite  " in printed
+    printed = run("evaluate", "textures.model", "wrong")
+    assert "0 of 2 are right: 0.0 percent" in printed.out and "granite/6.png  granite  " in printed.out
+    warning = (
+        "warning: the model does not know 'granite', only 'bark', 'sand', 'wood': the 2 examples of unknown classes "
+        "always count as errors\n"
+    )
+    assert printed.err == warning
+    shutil.copytree("new/sand", "wrong/sand")
+    printed = run("evaluate", "textures.model", "wrong", "--json")
+    assert json.loads(printed.out)["data"]["n_examples"] == 4 and printed.err == warning
+    assert run("evaluate", "textures.model", "new").err == ""
 
 
 def test_predict_prints_text_csv_and_json(run, home):
@@ -282,7 +291,8 @@ def test_text_called_png_is_named_or_left_out(home, tmp_path):
     shutil.copytree(home / "train", tmp_path / "data")
     (tmp_path / "data" / "sand" / "note.png").write_text("no image")
     message = error_of("fit", "data", "-o", "x.model", "--rule", "mean", cwd=tmp_path)
-    assert "note.png" in message and "Pillow does not recognise the format (8 bytes)" in message
+    assert "note.png" in message
+    assert message.endswith("Pillow does not recognise the format (8 bytes); --skip-broken leaves such files out\n")
     assert not (tmp_path / "x.model").exists()
     done = covmetric("fit", "data", "-o", "x.model", "--rule", "mean", "--skip-broken", cwd=tmp_path)
     assert done.returncode == 1 and done.stderr.startswith("left out sand/note.png: ") and done.stderr.count("\n") == 1
@@ -291,7 +301,9 @@ def test_text_called_png_is_named_or_left_out(home, tmp_path):
 
 def test_broken_queries_are_named_or_left_out(run, home):
     (home / "note.png").write_text("no image")
-    assert "note.png" in run("predict", "textures.model", "note.png", "new/sand/6.png", code=2).err
+    message = run("predict", "textures.model", "note.png", "new/sand/6.png", code=2).err
+    assert "note.png" in message and "--skip-broken leaves such files out" in message
+    assert "--skip-broken" not in run("search", "textures.model", "note.png", code=2).err  # it has no such option
     printed = run("predict", "textures.model", "note.png", "new/sand/6.png", "--skip-broken", "--json", code=1)
     assert [one["name"] for one in json.loads(printed.out)["predictions"]] == ["new/sand/6.png"]
     assert printed.err.startswith("left out note.png: ")
@@ -321,6 +333,31 @@ def test_usage_errors_exit_with_2(home):
     ):
         done = covmetric(*arguments, cwd=home)
         assert done.returncode == 2 and done.stdout == "" and done.stderr.startswith("usage: covmetric ")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--decision", "vote"], "--decision needs --patches SIZE"),
+        (["--neighbors", "5", "--rule", "mean"], "--neighbors needs --rule neighbors or auto: the rule mean uses no"),
+    ],
+)
+def test_options_without_effect_are_refused(options, message, run):
+    assert message in run("fit", "train", "-o", "x.model", *options, code=2).err
+
+
+def test_flat_folder_needs_labels_and_names_what_has_none(run, home, tmp_path):
+    for path in (home / "train").glob("*/*.png"):
+        shutil.copy(path, tmp_path / f"{path.parent.name}-{path.name}")
+    message = run("fit", tmp_path, "-o", "flat.model", code=2).err
+    assert "holds 18 files, but no class folders" in message and "(--labels)" in message
+    rows = [f"{path.name},{path.name.partition('-')[0]}" for path in sorted(tmp_path.glob("*.png"))]
+    table = tmp_path / "l.csv"  # in the folder itself, but no image
+    for n_rows, said in ((18, ""), (17, "1 image has no label in {} and is left out\n"),
+                         (13, "5 images have no label in {} and are left out\n")):  # fmt: skip
+        table.write_text("\n".join(["name,label", *rows[:n_rows]]))
+        printed = run("fit", tmp_path, "--labels", table, "-o", "flat.model", "--rule", "mean", "--json")
+        assert json.loads(printed.out)["n_examples"] == n_rows and printed.err == said.format(table)
 
 
 def test_closed_output_gives_exit_code_1(home):

@@ -61,6 +61,9 @@ def test_pages_of_evaluate_and_compare_and_their_json(home, monkeypatch, capsys)
             text = page(home / name)
             assert f"covmetric {command} " in text and "trials" in text
             assert run["versions"]["numpy"] in text
+        capsys.readouterr()
+        assert main([command, *options, "--report", "said.html"]) == 0
+        assert capsys.readouterr().out.endswith("\nThe page is in said.html.\n") and page(home / "said.html")
         assert ("data-query" in page(home / "direct.html")) == (command == "evaluate")  # a RUN file has no examples
 
 
@@ -77,9 +80,15 @@ def test_page_of_the_demo(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("covmetric.cli.demo.as_dict", lambda _: {})
     monkeypatch.chdir(tmp_path)
     assert main(["demo", "--json", "--report", "demo.html"]) == 0
+    json.loads(capsys.readouterr().out)  # nothing but the result
     text = page(tmp_path / "demo.html")
     assert "Hand gestures" in text and "CovMetricClassifier, auto is" in text and "data-query" in text
     assert "covmetric demo --json --report demo.html" in text
+    monkeypatch.setattr("covmetric.experiments.gesture_transfer.gesture_transfer", lambda *_, **__: [])
+    monkeypatch.setattr("covmetric.cli.demo.print_gestures", lambda _: None)
+    monkeypatch.setattr("covmetric.cli.demo.print_transfer", lambda _: None)
+    assert main(["demo", "--report", "said.html"]) == 0
+    assert capsys.readouterr().out.endswith("\nThe page is in said.html.\n") and page(tmp_path / "said.html")
     right = int((classifier.predict(DATA.X[1::2]) == DATA.y[1::2]).sum())
     assert f"{right} of 12 windows are on the diagonal" in text and "Predicted class: rest." in text
 
@@ -89,7 +98,7 @@ def test_page_of_the_demo(tmp_path, monkeypatch, capsys):
     [
         (("report", "missing.model"), "there is no file missing.model"),
         (("report", "trials.npz"), "trials.npz"),
-        (("report", "text.json"), "text.json is not a JSON file"),
+        (("report", "text.json"), "text.json is neither a model nor a result of evaluate --json or compare --json"),
         (("report", "trials.model", "-o", "no/folder/report.html"), "--out: there is no folder no/folder"),
         (("evaluate", "trials.model", "trials.npz", "--report", "no/report.html"), "--report: there is no folder no"),
     ],

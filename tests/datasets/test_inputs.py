@@ -45,7 +45,7 @@ def test_flat_folder_takes_labels_from_a_csv_file(folder, tmp_path):
 
 def test_flat_folder_without_labels_names_the_option(tmp_path):
     write(tmp_path / "1.png", "")
-    with pytest.raises(FileNotFoundError, match=r"one folder of images per class\. It holds files, .*\(--labels\)"):
+    with pytest.raises(FileNotFoundError, match=r"holds 1 file, but no class folders.*\(--labels\)"):
         read_inputs(tmp_path)
     assert read_inputs(tmp_path, labelled=False).names.tolist() == ["1.png"]
     assert read_inputs(tmp_path / "1.png", labelled=False).examples == [tmp_path / "1.png"]

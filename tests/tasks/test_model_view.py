@@ -7,7 +7,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from covmetric import CovMetric, CovMetricClassifier, CovMetricCV, ImagePatchClassifier
+from covmetric import CovMetric, CovMetricClassifier, CovMetricCV, ImagePatchClassifier, Recentre
 from covmetric.datasets import make_spd_classes, make_textures
 from covmetric.descriptors import GridPatches, ImageCovariances, SeriesCovariances
 from covmetric.tasks import ModelView, explain, model_card, summary
@@ -97,3 +97,11 @@ def test_certificate_and_parameters_are_those_of_the_search(data):
 def test_fixed_metric_has_no_certificate(data):
     view = ModelView(CovMetricClassifier(CovMetric(lam=np.inf)).fit(data.X, data.y))
     assert view.certificate() is None and "nothing to certify" in model_card(view, "x")
+
+
+def test_recentred_model_takes_what_recentre_takes(data):
+    assert ModelView(make_pipeline(Recentre(), fixed()).fit(data.X, data.y)).kind == "matrices"
+    vectors = make_pipeline(Recentre(), CovMetricClassifier(random_state=0)).fit(data.X[:, 0], data.y)
+    assert ModelView(vectors).kind == "vectors"
+    series = list(np.random.default_rng(0).standard_normal((20, 3, 30)))
+    assert ModelView(make_pipeline(SeriesCovariances(), Recentre(), fixed()).fit(series, data.y)).kind == "series"

@@ -63,6 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit code: 0 for success, 1 for an incomplete result or if the reader of the output has closed it, 2 for
         invalid data or usage, and 130 for Ctrl-C.
     """
+    options = argparse.Namespace()
     given = list(sys.argv[1:] if arguments is None else arguments)
     _print_any_text()
     try:
@@ -83,20 +84,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return INCOMPLETE
     except Exception as error:
-        return _fail(given, error)
+        return _fail(given, error, options)
     return DONE if code is None else code
 
 
-def _fail(given: list[str], error: Exception) -> int:
+def _fail(given: list[str], error: Exception, options: argparse.Namespace) -> int:
     """Print an error in one line, after its traceback if the user asked for it; return the exit code."""
     if "--debug" in given:
         traceback.print_exc()
     if isinstance(error, ValueError | OSError | ImportError):
-        print(f"covmetric {given[0]}: {_one_line(error)}", file=sys.stderr)
+        print(f"covmetric {given[0]}: {_one_line(error)}{_remedy(error, options)}", file=sys.stderr)
         return INVALID
     text = f"unexpected error, {type(error).__name__}: {_one_line(error)}"
     print(f"covmetric {given[0]}: {text} (--debug shows where)", file=sys.stderr)
     return INCOMPLETE
+
+
+def _remedy(error: Exception, options: argparse.Namespace) -> str:
+    """Return how to go on without an image that cannot be read, if the command has an option for it."""
+    if getattr(options, "skip_broken", True) or not isinstance(error, ValueError):
+        return ""
+    from covmetric.descriptors import UnreadableImage
+
+    return "; --skip-broken leaves such files out" if isinstance(error, UnreadableImage) else ""
 
 
 def _one_line(error: Exception) -> str:

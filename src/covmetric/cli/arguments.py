@@ -115,6 +115,18 @@ def add_report_argument(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--report", type=Path, metavar="FILE", help="write an HTML page about the result to this file")
 
 
+def say_page(options: argparse.Namespace) -> None:
+    """Print where the page about the result is, unless only the result is printed, as JSON.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        The parsed arguments, with `report` and `json`.
+    """
+    if not options.json:
+        print(f"The page is in {options.report}.")
+
+
 def check_page(option: str, path: Path | None) -> None:
     """Raise an error if a page was asked for and cannot be written, before the work whose result it will show.
 

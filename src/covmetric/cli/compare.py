@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from covmetric.cli.arguments import add_report_argument, check_folder_of, check_page
+from covmetric.cli.arguments import add_report_argument, check_folder_of, check_page, say_page
 from covmetric.cli.command import INCOMPLETE, Command
 from covmetric.cli.data import add_data_arguments, print_skipped, read_data, shows_progress
 from covmetric.cli.tables import print_comparison, print_json
@@ -132,6 +132,7 @@ def run(options: argparse.Namespace) -> int | None:
         from covmetric.report import comparison_page, write_page
 
         write_page(comparison_page(result), options.report)
+        say_page(options)
     if table.interrupted:
         raise KeyboardInterrupt
     return INCOMPLETE if data.skipped or any(row.failure for row in table.rows) else None

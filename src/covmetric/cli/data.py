@@ -70,7 +70,7 @@ def shows_progress(options: argparse.Namespace) -> bool:
 
 
 def read_labelled(path: Path, kind: str | None = None, labels: Path | None = None) -> Inputs:
-    """Read labelled examples.
+    """Read labelled examples, and print on the standard error how many images have no label.
 
     Parameters
     ----------
@@ -95,7 +95,12 @@ def read_labelled(path: Path, kind: str | None = None, labels: Path | None = Non
     """
     from covmetric.datasets.inputs import read_inputs
 
-    return read_inputs(path, kind, labels)
+    inputs = read_inputs(path, kind, labels)
+    if inputs.n_unlabelled:
+        what = "1 image has" if inputs.n_unlabelled == 1 else f"{inputs.n_unlabelled} images have"
+        left_out = "is" if inputs.n_unlabelled == 1 else "are"
+        print(f"{what} no label in {labels} and {left_out} left out", file=sys.stderr)
+    return inputs
 
 
 def read_data(

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from covmetric.cli.arguments import add_report_argument, check_page, check_picture, integer_at_least
+from covmetric.cli.arguments import add_report_argument, check_page, check_picture, integer_at_least, say_page
 from covmetric.cli.command import Command
 from covmetric.cli.data import shows_progress
 from covmetric.cli.tables import print_gestures, print_json, print_transfer, print_wrapped
@@ -104,6 +104,8 @@ def run(options: argparse.Namespace) -> None:
     else:
         print()
         print_wrapped(f"The picture is in {picture}. The demo took {seconds:.0f} s.")
+        if options.report is not None:
+            say_page(options)
 
 
 def as_dict(table: GestureTable) -> dict[str, Any]:

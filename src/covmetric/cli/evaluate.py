@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from covmetric.cli.arguments import add_report_argument, check_page
+from covmetric.cli.arguments import add_report_argument, check_page, say_page
 from covmetric.cli.command import INCOMPLETE, Command
 from covmetric.cli.data import add_data_arguments, print_skipped, read_labelled, read_model_view, short, usable_images
 from covmetric.cli.tables import print_json, print_wrapped
@@ -52,8 +53,9 @@ def run(options: argparse.Namespace) -> int | None:
 
     from covmetric.tasks import data_record, evaluate, origin
 
-    evaluation = evaluate(view, inputs.names, inputs.examples, inputs.y)
+    evaluation = evaluate(view, inputs.names, inputs.examples, inputs.y, inputs.groups)
     print_skipped(skipped)
+    _warn_of_unknown(evaluation, view.classes)
     labels, groups = evaluation.labels, inputs.groups
     result = {
         **origin(options.arguments),
@@ -71,7 +73,25 @@ def run(options: argparse.Namespace) -> int | None:
         from covmetric.report import evaluation_page, write_page
 
         write_page(evaluation_page(result, view, inputs), options.report)
+        say_page(options)
     return INCOMPLETE if skipped else None
+
+
+def _warn_of_unknown(evaluation: Evaluation, known: list[str]) -> None:
+    """Print on the standard error which classes of the labels the model does not know."""
+    unknown = evaluation.unknown
+    if unknown:
+        count = sum(label in unknown for label in evaluation.labels)
+        print(
+            f"warning: the model does not know {_listed(unknown)}, only {_listed(known)}: the {count} examples of "
+            "unknown classes always count as errors",
+            file=sys.stderr,
+        )
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - 10} more" if len(names) > 10 else ""
+    return f"{', '.join(repr(short(name, 40)) for name in names[:10])}{more}"
 
 
 def print_evaluation(evaluation: Evaluation) -> None:

@@ -60,7 +60,9 @@ def run(options: argparse.Namespace) -> int | None:
     inputs = read_queries([options.query], view.kind)
     if options.number >= len(inputs):
         raise ValueError(f"--number {options.number}: {options.query} holds {len(inputs)} examples, counted from 0")
-    found = explain(view, str(inputs.names[options.number]), inputs.examples[options.number], options.k)
+    i = options.number
+    matrix = view.matrices(inputs.examples, inputs.groups)[i] if view.recentres else None
+    found = explain(view, str(inputs.names[i]), inputs.examples[i], options.k, matrix)
     if options.json:
         print_json({"model": str(options.model), **found.as_dict()})
     else:

@@ -13,6 +13,7 @@ from covmetric.cli.data import add_data_arguments, print_skipped, read_labelled,
 from covmetric.cli.tables import print_json, print_wrapped
 
 _RULES = ("auto", "neighbors", "mean", "lda", "logistic", "svm")
+_RULES_OF_NEIGHBORS = ("auto", "neighbors")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +37,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--lam", type=_lam, metavar="LAMBDA", help="regularisation; inf keeps the metric fixed (default: chosen)"
     )
     parser.add_argument(
-        "--neighbors", type=integer_at_least(1), metavar="K", help="number of neighbours that vote (default: 3)"
+        "--neighbors",
+        type=integer_at_least(1),
+        metavar="K",
+        help="with the rule neighbors or auto: number of neighbours that vote (default: 3)",
     )
     parser.add_argument(
         "--patches",
@@ -47,9 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--decision",
         choices=("vote", "nearest-set"),
-        default="vote",
         help="with --patches: the patches vote, or the class is that of the training image with the nearest set of "
-        "patches (default: %(default)s)",
+        "patches (default: vote)",
     )
     parser.add_argument(
         "--reg",
@@ -78,6 +81,7 @@ def run(options: argparse.Namespace) -> int | None:
     int or None
         The exit code.
     """
+    _check_options(options)
     check_output("-o", options.out)
     inputs = read_labelled(options.data, options.kind, options.labels)
 
@@ -93,7 +97,7 @@ def run(options: argparse.Namespace) -> int | None:
         reg=options.reg,
         features=options.features,
         patches=options.patches,
-        decision=options.decision,
+        decision=options.decision or "vote",
         thumbnails=not options.no_thumbnails,
         skip_broken=options.skip_broken,
         seed=options.seed,
@@ -122,6 +126,14 @@ def run(options: argparse.Namespace) -> int | None:
     if result.interrupted:
         return INTERRUPTED
     return INCOMPLETE if result.skipped else None
+
+
+def _check_options(options: argparse.Namespace) -> None:
+    """Raise ValueError for options that would have no effect."""
+    if options.decision is not None and options.patches is None:
+        raise ValueError("--decision needs --patches SIZE: an image that is described as a whole has no patches")
+    if options.neighbors is not None and options.rule not in _RULES_OF_NEIGHBORS:
+        raise ValueError(f"--neighbors needs --rule neighbors or auto: the rule {options.rule} uses no neighbours")
 
 
 def _print_result(facts: dict[str, object]) -> None:

@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int | None:
     from covmetric.datasets.inputs import read_queries
 
     inputs = read_queries([options.query], view.kind)
-    found = view.neighbors(inputs.examples, options.k)
+    found = view.neighbors(inputs.examples, options.k, inputs.groups)
     if options.json:
         queries = [
             {"query": name, "neighbors": [_as_dict(one) for one in near]}

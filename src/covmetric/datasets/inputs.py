@@ -41,6 +41,8 @@ class Inputs:
         The groups.
     channels : list of str or None
         The names of the channels of series, if the file has them.
+    n_unlabelled : int
+        The number of images in the folder that the CSV file of labels does not name, and that are left out.
     """
 
     kind: str
@@ -49,6 +51,7 @@ class Inputs:
     y: npt.NDArray[Any] | None = None
     groups: npt.NDArray[Any] | None = None
     channels: list[str] | None = field(default=None)
+    n_unlabelled: int = 0
 
     def __len__(self) -> int:
         return len(self.names)
@@ -147,7 +150,10 @@ def read_queries(paths: list[Path], kind: str) -> Inputs:
     shapes = {np.shape(one)[:1] for one in examples if kind != "images"}
     if len(shapes) > 1:
         raise ValueError(f"the examples have different numbers of rows: {sorted(shape[0] for shape in shapes)}")
-    return Inputs(kind, np.stack(examples) if kind == "matrices" else examples, np.array(names))
+    groups = None
+    if all(part.groups is not None for part in parts):
+        groups = np.concatenate([np.asarray(part.groups, dtype=object) for part in parts])
+    return Inputs(kind, np.stack(examples) if kind == "matrices" else examples, np.array(names), groups=groups)
 
 
 def _image_inputs(folder: Path, rows: Labels | None, labelled: bool) -> Inputs:
@@ -158,7 +164,8 @@ def _image_inputs(folder: Path, rows: Labels | None, labelled: bool) -> Inputs:
         if missing:
             raise FileNotFoundError(f"the labels name {missing[0]!r}, but {folder} has no such file")
         groups = None if rows.groups is None else np.array(rows.groups)
-        return Inputs("images", paths, np.array(rows.names), np.array(rows.labels), groups)
+        others = _unnamed(folder, paths)
+        return Inputs("images", paths, np.array(rows.names), np.array(rows.labels), groups, n_unlabelled=len(others))
     if not labelled:
         paths = _visible_files(folder)
         if not paths:
@@ -193,12 +200,13 @@ def images_by_class(folder: Path) -> tuple[list[Path], npt.NDArray[Any], npt.NDA
     classes = sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
     files = [(file, c.name) for c in classes for file in _visible_files(c)]
     if not files:
-        flat = (
-            " It holds files, but no folders: pass a CSV file with their labels (--labels)."
-            if _visible_files(folder)
-            else ""
-        )
-        raise FileNotFoundError(f"{folder} holds no images: it should hold one folder of images per class.{flat}")
+        count = len(_visible_files(folder))
+        if count:
+            raise FileNotFoundError(
+                f"{folder} holds {count} file{'s' if count > 1 else ''}, but no class folders with images: put the "
+                "images of each class into a folder of its own, or pass a CSV file with their labels (--labels)"
+            )
+        raise FileNotFoundError(f"{folder} holds no images: it should hold one folder of images per class.")
     paths, y = [path for path, _ in files], np.array([name for _, name in files])
     folders = np.array([str(path.parent.relative_to(folder)) for path in paths])
     return paths, y, folders if (folders != y).any() else None
@@ -206,6 +214,12 @@ def images_by_class(folder: Path) -> tuple[list[Path], npt.NDArray[Any], npt.NDA
 
 def _visible_files(folder: Path) -> list[Path]:
     return [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.startswith(".")]
+
+
+def _unnamed(folder: Path, paths: list[Path]) -> list[Path]:
+    """Return the other files of a folder that end like the given images; a CSV file there is none of them."""
+    named, endings = set(paths), {path.suffix.lower() for path in paths}
+    return [path for path in _visible_files(folder) if path not in named and path.suffix.lower() in endings]
 
 
 def _relative(paths: list[Path], folder: Path) -> npt.NDArray[np.str_]:
@@ -222,7 +236,12 @@ def _read_npz(path: Path, kind: str | None, rows: Labels | None, labelled: bool)
     held = read_npz(path)
     if "X" not in held:
         raise ValueError(f"{path} has no array 'X'; it holds {sorted(held)}")
-    return _with_rows(path, kind, held["X"], rows, held.get("names"))
+    if rows is not None:
+        return _with_rows(path, kind, held["X"], rows, held.get("names"))
+    groups = held.get("groups")
+    if groups is not None and groups.shape != held["X"].shape[:1]:
+        raise ValueError(f"{path}: groups has shape {groups.shape}, but X has {len(held['X'])} examples")
+    return _array_inputs(path, kind, held["X"], None, groups, held.get("names"))
 
 
 def _read_npy(path: Path, kind: str | None, rows: Labels | None, labelled: bool) -> Inputs:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from covmetric._utils.validation import is_count, is_number
+from covmetric.estimators.metadata_requests import get_requests, set_requests
 from covmetric.learning.restore import check_claims
 from covmetric.metric import LearnedMetric
 from covmetric.model_file import Savable, constructor_defaults, for_any_machine
@@ -31,6 +32,9 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
 #: Parameters that version 0.1.0 did not have. A file leaves them out if they have their default, so that the files of
 #: old models stay the same.
 _NEW_PARAMETERS = frozenset({"C", "mean_strength", "n_std_errors", "prior_t", "scoring", "shrinkage"})
+
+#: The entry of the metadata requests, which is left out if there are none.
+_REQUESTS = "metadata_requests"
 
 
 class SavedEstimator(Savable):
@@ -65,7 +69,12 @@ class SavedEstimator(Savable):
             for name, default in defaults.items()
             if name not in _NEW_PARAMETERS or not _is_default(getattr(self, name), default)
         }
-        return {**for_any_machine(parameters), **(self._fitted_parts() if self.is_fitted() else {})}
+        requests = get_requests(self)
+        return {
+            **for_any_machine(parameters),
+            **({_REQUESTS: requests} if requests else {}),
+            **(self._fitted_parts() if self.is_fitted() else {}),
+        }
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Self:
@@ -88,6 +97,7 @@ class SavedEstimator(Savable):
         """
         names = [name for name in constructor_defaults(cls) if name not in _NEW_PARAMETERS or name in state]
         estimator = cls(**for_any_machine({name: state.pop(name) for name in names}))
+        set_requests(estimator, state.pop(_REQUESTS, {}))
         if state:  # the `learner` of a classifier is not fitted
             estimator._restore(state)
         return estimator

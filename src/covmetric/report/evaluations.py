@@ -156,14 +156,14 @@ def _queries(
 ) -> tuple[LabelledExamples, IntArray, int]:
     """Return examples that were evaluated, the indices of those with a wrong prediction, and how many there are in all.
 
-    Only the examples that the page shows are described again.
+    Only the examples that the page shows are described again, unless their means depend on the others.
     """
     labels = [str(one["label"]) for one in predictions]
     wrong = np.flatnonzero([label != str(one["predicted"]) for label, one in zip(labels, predictions, strict=True)])
     chosen = choose_queries(labels, wrong)
     examples = [inputs.examples[i] for i in chosen]
     pictures = [make_thumbnail(one) for one in examples] if inputs.kind == "images" else None
-    matrices = view.matrices(examples)
+    matrices = view.matrices(inputs.examples, inputs.groups)[chosen] if view.recentres else view.matrices(examples)
     queries = LabelledExamples(
         find_metric(view.model).embedding.transform(matrices),
         [labels[i] for i in chosen],

@@ -98,7 +98,7 @@ def search_page(
     >>> search_page("line", view, inputs, view.neighbors(inputs.examples, 2)).headline.partition(", at")[0]
     'new is nearest to a (0)'
     """
-    predictions = predict(view, inputs.names, inputs.examples)
+    predictions = predict(view, inputs.names, inputs.examples, inputs.groups)
     items = [Item(one.name, "", _picture(inputs, i)) for i, one in enumerate(predictions)]
     places: dict[int, int] = {}
 

@@ -36,7 +36,7 @@ class Prediction:
     probabilities: dict[str, float]
 
 
-def predict(view: ModelView, names: Any, examples: Any) -> list[Prediction]:
+def predict(view: ModelView, names: Any, examples: Any, groups: Any = None) -> list[Prediction]:
     """Return the predicted class of each example.
 
     Parameters
@@ -47,6 +47,8 @@ def predict(view: ModelView, names: Any, examples: Any) -> list[Prediction]:
         The names of the examples.
     examples : list or array of length l
         Examples of the kind that the model takes.
+    groups : array of shape (l,) or None, default=None
+        The groups of the examples, which a step `Recentre` uses and other models ignore.
 
     Returns
     -------
@@ -63,7 +65,7 @@ def predict(view: ModelView, names: Any, examples: Any) -> list[Prediction]:
     ['a', 'b']
     """
     try:
-        rows = view.predict_proba(examples)
+        rows = view.predict_proba(examples, groups)
     except ValueError as error:
         raise named(error, names) from error
     predictions = []
@@ -92,6 +94,12 @@ class Evaluation:
     predictions: list[Prediction]
     labels: list[str]
     classes: list[str]
+
+    @property
+    def unknown(self) -> list[str]:
+        """The classes of the labels that the model does not know, so that their examples always count as errors."""
+        known = self.predictions[0].probabilities if self.predictions else {}
+        return [name for name in self.classes if name not in known]
 
     @cached_property
     def confusion(self) -> IntArray:
@@ -159,7 +167,7 @@ class Evaluation:
         }
 
 
-def evaluate(view: ModelView, names: Any, examples: Any, labels: Any) -> Evaluation:
+def evaluate(view: ModelView, names: Any, examples: Any, labels: Any, groups: Any = None) -> Evaluation:
     """Classify labelled examples.
 
     Parameters
@@ -172,6 +180,8 @@ def evaluate(view: ModelView, names: Any, examples: Any, labels: Any) -> Evaluat
         Examples of the kind that the model takes.
     labels : sequence of length l
         Their classes. A class that the model does not know counts as an error.
+    groups : array of shape (l,) or None, default=None
+        The groups of the examples, which a step `Recentre` uses and other models ignore.
 
     Returns
     -------
@@ -189,7 +199,7 @@ def evaluate(view: ModelView, names: Any, examples: Any, labels: Any) -> Evaluat
     """
     texts = [str(label) for label in np.asarray(labels).tolist()]
     unknown = sorted(set(texts) - set(view.classes))
-    return Evaluation(predict(view, names, examples), texts, [*view.classes, *unknown])
+    return Evaluation(predict(view, names, examples, groups), texts, [*view.classes, *unknown])
 
 
 def named(error: ValueError, names: Any) -> ValueError:

@@ -68,7 +68,7 @@ class QueryExplanation:
         )
 
 
-def explain(view: ModelView, name: str, example: Any, n_neighbors: int = 5) -> QueryExplanation:
+def explain(view: ModelView, name: str, example: Any, n_neighbors: int = 5, matrix: Any = None) -> QueryExplanation:
     """Explain the decision about one example.
 
     Parameters
@@ -81,6 +81,8 @@ def explain(view: ModelView, name: str, example: Any, n_neighbors: int = 5) -> Q
         An example of the kind that the model takes.
     n_neighbors : int, default=5
         The number of nearest training examples to list, which is reduced if there are fewer.
+    matrix : array of shape (n, n) or None, default=None
+        What the last step of the model takes for this example, if it depends on other examples (`Recentre`).
 
     Returns
     -------
@@ -106,7 +108,8 @@ def explain(view: ModelView, name: str, example: Any, n_neighbors: int = 5) -> Q
     k = min(n_neighbors, view.n_references)
     patches = view.model if isinstance(view.model, ImagePatchClassifier) else None
     if patches is None:
-        decision = view.classifier.explain(view.matrices([example])[0], view.features, k)
+        given = view.matrices([example])[0] if matrix is None else matrix
+        decision = view.classifier.explain(given, view.features, k)
         return QueryExplanation(name, decision, str(decision.label))
     described = patches.describe([example])
     label = view.classes[int(view.predict_proba([example])[0].argmax())]

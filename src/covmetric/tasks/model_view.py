@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 
 from covmetric._utils.validation import FloatArray
 from covmetric.descriptors import Descriptor, ImageCovariances, feature_names
-from covmetric.estimators import CovMetricClassifier, ImagePatchClassifier
+from covmetric.estimators import CovMetricClassifier, ImagePatchClassifier, Recentre
 from covmetric.learning.rules import describe_rule
 from covmetric.metric import LearnedMetric
 
@@ -83,6 +83,8 @@ class ModelView:
             return "images"
         if isinstance(first, Descriptor):
             return first.input_kind
+        if isinstance(first, Recentre):
+            return "vectors" if first.means_.ndim == 2 else "matrices"
         metric = self.metric
         if metric is None or (len(self._steps) > 1 and not hasattr(first, "metric_")):
             return "series"  # pyRiemann's Covariances
@@ -195,13 +197,20 @@ class ModelView:
             "text": str(certificate),
         }
 
-    def predict_proba(self, examples: Any) -> FloatArray:
+    @property
+    def recentres(self) -> bool:
+        """Whether the model moves groups to their means, so that what it returns may depend on the other examples."""
+        return any(isinstance(step, Recentre) for step in self._steps)
+
+    def predict_proba(self, examples: Any, groups: Any = None) -> FloatArray:
         """Return the probability of each class for each example.
 
         Parameters
         ----------
         examples : list or array
             Examples of the kind that the model takes.
+        groups : array of shape (l,) or None, default=None
+            The groups of the examples, which a step `Recentre` uses and other models ignore.
 
         Returns
         -------
@@ -217,24 +226,37 @@ class ModelView:
             raise ValueError(
                 f"the model ends with a {self.steps[-1]}, which does not classify: fit one with covmetric fit"
             )
-        return np.asarray(self.model.predict_proba(examples))
+        if groups is None or not self.recentres:
+            return np.asarray(self.model.predict_proba(examples))
+        return np.asarray(self._steps[-1].predict_proba(self.matrices(examples, groups)))
 
-    def matrices(self, examples: Any) -> Any:
+    def matrices(self, examples: Any, groups: Any = None) -> Any:
         """Return what the last step of the model takes.
 
         Parameters
         ----------
         examples : list or array
             Examples of the kind that the model takes.
+        groups : array of shape (l,) or None, default=None
+            The groups of the examples, which a step `Recentre` uses and other models ignore.
 
         Returns
         -------
         array of shape (l, n, n) or (l, d)
             Matrices or vectors.
         """
-        return np.asarray(examples) if len(self._steps) == 1 else self.model[:-1].transform(examples)
+        if len(self._steps) == 1:
+            return np.asarray(examples)
+        if groups is None or not self.recentres:
+            return self.model[:-1].transform(examples)
+        for step in self._steps[:-1]:
+            if isinstance(step, Recentre):
+                examples = step.transform(examples, groups=groups if _uses_groups(step) else None)
+            elif step not in (None, "passthrough"):
+                examples = step.transform(examples)
+        return examples
 
-    def neighbors(self, examples: Any, k: int) -> list[list[Neighbor]]:
+    def neighbors(self, examples: Any, k: int, groups: Any = None) -> list[list[Neighbor]]:
         """Return the training examples that are nearest to each example.
 
         Parameters
@@ -243,6 +265,8 @@ class ModelView:
             Examples of the kind that the model takes.
         k : int
             The number of neighbours.
+        groups : array of shape (l,) or None, default=None
+            The groups of the examples, which a step `Recentre` uses and other models ignore.
 
         Returns
         -------
@@ -257,7 +281,7 @@ class ModelView:
         last = self._steps[-1]
         if self.classifier is None:
             raise ValueError(f"the model ends with a {self.steps[-1]}, which holds no examples to search")
-        inputs = examples if isinstance(last, ImagePatchClassifier) else self.matrices(examples)
+        inputs = examples if isinstance(last, ImagePatchClassifier) else self.matrices(examples, groups)
         distances, indices = last.kneighbors(inputs, k)
         return self._as_neighbors(distances, indices)
 
@@ -322,3 +346,8 @@ class ModelView:
             "classes": self.classes,
             "features": self.features,
         }
+
+
+def _uses_groups(step: Recentre) -> bool:
+    """Return whether a step can use groups: not if it was fitted without any and refuses new ones."""
+    return step.new_groups != "raise" or step.groups_ != [None]
