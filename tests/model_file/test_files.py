@@ -21,6 +21,7 @@ from covmetric import (
     load_model,
     save_model,
 )
+from covmetric.model_file import files
 from tests.data import MATRIX_PHIS, hermitian, spd, two_classes
 from tests.model_file.fitted import ESTIMATORS, answers
 
@@ -203,3 +204,8 @@ def test_model_of_tiny_matrices_comes_back(tmp_path):
     model = CovMetricClassifier(CovMetric("relog", random_state=0)).fit(X * 1e-300, y)
     model.save(tmp_path / "model.npz")
     np.testing.assert_array_equal(load_model(tmp_path / "model.npz").predict(X * 1e-300), model.predict(X * 1e-300))
+
+
+def test_part_that_ends_too_early_is_a_reason():
+    """Zip archives with wrong offsets can raise an EOFError without a message."""
+    assert files._reason(EOFError()) == "it is damaged or was tampered with: one of its parts ends too early"

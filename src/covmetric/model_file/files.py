@@ -154,6 +154,8 @@ def _reason(error: Exception) -> str:
         return f"its manifest is not JSON: {error}"
     if isinstance(error, RecursionError):
         return "its manifest is nested too deeply"
+    if isinstance(error, EOFError):
+        return "it is damaged or was tampered with: one of its parts ends too early"
     if isinstance(error, NotImplementedError):  # of the zip library: a compression or a version that it does not know
         return f"its archive is not one that covmetric writes: {error}"
     if isinstance(error, ValueError | zipfile.BadZipFile) and str(error):
