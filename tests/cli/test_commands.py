@@ -72,7 +72,10 @@ def test_fit_says_what_it_learned(home):
     printed = " ".join((home / "fit.txt").read_text().split())
     assert "Learned from 18 images of 3 classes: bark, sand, wood." in printed
     assert re.search(r"phi (relog|tangent-pca), lambda \S+, rule 0\.\d\d svm", printed)
-    assert "in cross-validation on these data: " in printed and "The model is in textures.model." in printed
+    assert (
+        "Accuracy of this metric with a single rule, in cross-validation on these data: " in printed
+        and "The model is in textures.model." in printed
+    )
     assert "Certificate: objective" in printed or "The metric is fixed" in printed
     model = load_model(home / "textures.model")
     assert model[-1].rule == "auto" and model[0].features == "grey"

@@ -110,7 +110,7 @@ def test_a_classifier_can_use_the_metric(data):
     search = CovMetricCV(cv="classes", **SMALL)
     classifier = CovMetricClassifier(search).fit(X, y)
     np.testing.assert_array_equal(classifier.learner_.W_, search.fit(X, y).W_)
-    with pytest.raises(ValueError, match="is scored on classes that were trained on"):
+    with pytest.raises(ValueError, match="rule='auto' is scored on classes that were trained on"):
         CovMetricClassifier(search, rule="auto").fit(X, y)
 
 

@@ -17,6 +17,7 @@ from covmetric.estimators.cov_metric import CovMetric
 from covmetric.estimators.cov_metric_cv import CovMetricCV
 from covmetric.estimators.default_search import COMBINED_RULES, default_search
 from covmetric.estimators.explanation import Decision, DecisionExplanation, explain_decision
+from covmetric.estimators.grid import distance_scorer
 from covmetric.estimators.references import Captions, References
 from covmetric.estimators.saving import SavedEstimator
 from covmetric.learning.blend import Blend, BlendedRule
@@ -270,6 +271,12 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         if self.mean_strength is not None and self.rule != "mean":
             raise ValueError(f"mean_strength={self.mean_strength!r} needs rule='mean', got rule={self.rule!r}")
         learner = self._default_learner(X) if self.learner is None else clone(self.learner)
+        if self._chooses_rule and distance_scorer(learner) is not None:
+            raise ValueError(
+                "rule='auto' is scored on classes that were trained on, but the learner scores distances "
+                f"(cv={learner.cv!r}, scoring={learner.scoring!r}); use another rule, or scoring=None and a number of "
+                "folds as cv of the learner"
+            )
         if self._chooses_rule and isinstance(learner.rule, str):  # a list of rules is a choice of the user
             learner.set_params(rule=list(COMBINED_RULES))
         self._fitted: FittedProblem

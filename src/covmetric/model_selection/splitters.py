@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from math import ceil, comb
 from typing import Any
@@ -70,9 +71,9 @@ class _ClassSplitter(BaseCrossValidator):
             is_test = np.isin(codes, held_out)
             yield np.flatnonzero(~is_test), np.flatnonzero(is_test)
 
+    @abstractmethod
     def _test_classes(self, n_classes: int) -> list[IntArray]:
         """Return the codes of the classes that each split holds out."""
-        raise NotImplementedError
 
     def _check_n_splits(self, least: int) -> None:
         if not (is_count(self.n_splits) and self.n_splits >= least):
