@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from covmetric.problem.certificate import Certificate, divergence_roots
-from covmetric.problem.metric_problem import CertifiedPoint, MetricProblem
+from covmetric.problem.certifying import CertifiedPoint, Certifying
+from covmetric.problem.metric_problem import MetricProblem
 from covmetric.problem.span import Reduction, expand, reduce_to_basis, reduce_to_span
 from covmetric.problem.stopping_criterion import PaperBound, paper_bound
 from covmetric.problem.sums import PairSums
@@ -12,6 +13,7 @@ from covmetric.problem.synthetic import make_paper_problem
 __all__ = [
     "Certificate",
     "CertifiedPoint",
+    "Certifying",
     "MetricProblem",
     "PairSums",
     "PaperBound",

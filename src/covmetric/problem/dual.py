@@ -81,6 +81,7 @@ class Dual:
     def __init__(self, terms: PairTerms) -> None:
         self._sums, self._slack = terms.sums, terms.slack
         self._similar, self._bounds, self._weights = terms.similar, terms.bounds, terms.weights
+        self._coordinates = terms.sums.coordinates
         self._upper = np.where(self._similar > 0.0, self._slack.t_max, -self._slack.t_min) * (
             self._weights / self._bounds
         )
@@ -210,10 +211,18 @@ class Dual:
         """Return whether all multipliers are zero."""
         return not multipliers.any()
 
+    @property
+    def _identity(self) -> FloatArray:
+        """The identity matrix, shape (n, n)."""
+        return self._sums.half.identity
+
     def _origin(self) -> DualPoint:
         """Return the point at which all multipliers are zero."""
-        n = self._sums.rows.shape[2]
-        return DualPoint(np.zeros(len(self._bounds)), 0.0, np.eye(n), 0.0)
+        return DualPoint(self._zeros(), 0.0, self._identity.copy(), 0.0)
+
+    def _zeros(self) -> FloatArray:
+        """Return multipliers that are all zero."""
+        return np.zeros(len(self._bounds))
 
     def clipped(self, multipliers: FloatArray) -> FloatArray:
         """Return the multipliers, each clipped to its domain.
@@ -266,16 +275,15 @@ class Dual:
 
     def _with_coordinates(self, point: DualPoint, gram: FloatArray) -> DualPoint:
         """Add the error of the coordinates to the rounding error, if the problem has been reduced to a span."""
-        coordinates = self._sums.coordinates
-        if coordinates is None:
+        if self._coordinates is None:
             return point
-        error = coordinates.dual_error(point.metric, self._squared_deviation(point.multipliers), gram)
+        error = self._coordinates.dual_error(point.metric, self._squared_deviation(point.multipliers), gram)
         return replace(point, rounding=point.rounding + error)
 
     def _squared_deviation(self, multipliers: FloatArray) -> float:
         """Return the sum of alpha_k ||D_k||^2, with the errors D_k of the coordinates of the differences."""
-        assert self._sums.coordinates is not None
-        return float(multipliers @ self._sums.coordinates.deviations(self._sums.pairs) ** 2)
+        assert self._coordinates is not None
+        return float(multipliers @ self._coordinates.deviations(self._sums.pairs) ** 2)
 
     def _accurate(self, multipliers: FloatArray, size: FloatArray, loss: float, loss_error: float) -> DualPoint | None:
         """Return the point with log det corrected for the residual of an approximate factor of I + S.
@@ -372,7 +380,7 @@ class Dual:
         """
         if point.value < 0.0:
             return True  # the origin, with value 0, is better
-        shrunk = self._sums.half.identity - point.metric
+        shrunk = self._identity - point.metric
         loss_slope, loss_curvature = self.loss_derivatives(point.multipliers)
         slope = float(shrunk.trace()) - loss_slope
         curvature = float(np.vdot(shrunk, shrunk)) + loss_curvature

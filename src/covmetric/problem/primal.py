@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.linalg import lapack
@@ -38,7 +40,7 @@ class PrimalPoint:
 
     metric: FloatArray
     value: float
-    ratios: FloatArray | None
+    ratios: Any
     rounding: float
 
 
@@ -58,7 +60,7 @@ class LossSum:
 
     value: float
     error: float
-    ratios: FloatArray | None
+    ratios: Any
 
 
 class Primal:
@@ -68,18 +70,18 @@ class Primal:
     ----------
     terms : PairTerms
         The pairs.
-
-    Attributes
-    ----------
-    squared_norms : array of shape (K,)
-        The squared distances at W = I.
     """
 
     def __init__(self, terms: PairTerms) -> None:
         self._terms, self._sums, self._slack = terms, terms.sums, terms.slack
         self._similar, self._bounds, self._weights = terms.similar, terms.bounds, terms.weights
+        self._coordinates = terms.sums.coordinates
+
+    @functools.cached_property
+    def squared_norms(self) -> FloatArray:
+        """The squared distances at W = I, shape (K,)."""
         with np.errstate(over="ignore"):
-            self.squared_norms = terms.sums.squared_norms()
+            return self._sums.squared_norms()
 
     def multipliers(self, ratios: FloatArray) -> FloatArray:
         """Return y (c/b) d'(s) on the active pairs, which are the optimal multipliers at the optimal W.
@@ -192,10 +194,9 @@ class Primal:
 
     def _with_coordinates(self, W: FloatArray, s: FloatArray, shift: FloatArray) -> FloatArray:
         """Add the error of the coordinates, if the problem has been reduced to a span, to a bound on the error of s."""
-        coordinates = self._sums.coordinates
-        if coordinates is None:
+        if self._coordinates is None:
             return shift
-        return shift + coordinates.ratio_shift(W, s, self._bounds, self.squared_norms, self._sums.pairs)
+        return shift + self._coordinates.ratio_shift(W, s, self._bounds, self.squared_norms, self._sums.pairs)
 
     def _assembled(
         self,
@@ -207,8 +208,8 @@ class Primal:
         error: float,
     ) -> PrimalPoint:
         """Return the point with these values; `error` bounds the error of log det L L^T."""
-        if self._sums.coordinates is not None:
-            error += self._sums.coordinates.primal_error(W, inverse)
+        if self._coordinates is not None:
+            error += self._coordinates.primal_error(W, inverse)
         n, trace, logs = len(W), float(W.trace()), np.log(factor.diagonal())
         logdet = 2.0 * float(logs.sum()) + correction
         value = trace - logdet - n + losses.value

@@ -176,8 +176,8 @@ class _Run(Generic[State]):
         W, multipliers = self.solver.candidate(state)
         # Solvers are not trusted: W becomes a symmetric copy, and multipliers that are not finite are dropped.
         W = None if W is None else 0.5 * (W + W.T)
-        if multipliers is not None and not np.isfinite(multipliers).all():
-            multipliers = np.zeros(self.problem.n_pairs)
+        if multipliers is not None:
+            multipliers = self.problem.finite_multipliers(multipliers)
         try:
             return self.problem.certified_arrays(W, multipliers, self.record.tol)
         except ValueError:  # W is too ill-conditioned to be stored
@@ -207,17 +207,19 @@ class _Run(Generic[State]):
 
     def asks_to_stop(self, callback: Callback, point: CertifiedPoint, projections: int) -> bool:
         """Call the callback with copies of the arrays, and return whether it returns True."""
-        answer = callback(
-            SolverState(
-                self.n_iter,
-                projections,
-                time.perf_counter() - self.started,
-                point.W.copy(),
-                point.multipliers.copy(),
-                point.certificate,
-                self.basis,
-            )
-        )
+        problem = self.problem
+        parts: dict[str, Any] = {
+            "n_iter": self.n_iter,
+            "projections": projections,
+            "seconds": time.perf_counter() - self.started,
+            "core": point.W.copy(),
+            "certificate": point.certificate,
+            "basis": self.basis,
+        }
+        if problem.in_memory:
+            answer = callback(SolverState(multipliers=point.multipliers.copy(), **parts))
+        else:
+            answer = callback(SolverState.deferred(lambda: {"multipliers": problem.pair_arrays(point)[0]}, **parts))
         return isinstance(answer, bool | np.bool_) and bool(answer)
 
     def finish(self, status: Status) -> SolveResult:
@@ -233,14 +235,22 @@ class _Run(Generic[State]):
             spoilt = status in (Status.MAX_ITER, Status.STALLED) and not certificate.trusted
             if unproven or spoilt:
                 status = Status.NUMERICAL_ERROR
-        return SolveResult(
-            core=point.W,
-            multipliers=point.multipliers,
-            slacks=self.problem.best_slacks(point.ratios),
-            status=status,
-            certificate=certificate,
-            history=record.history(),
-            n_iter=self.n_iter,
-            seconds=time.perf_counter() - self.started,
-            basis=self.basis,
-        )
+        parts: dict[str, Any] = {
+            "core": point.W,
+            "status": status,
+            "certificate": certificate,
+            "history": record.history(),
+            "n_iter": self.n_iter,
+            "seconds": time.perf_counter() - self.started,
+            "basis": self.basis,
+        }
+        problem = self.problem
+        if problem.in_memory:
+            multipliers, slacks = problem.pair_arrays(point)
+            return SolveResult(multipliers=multipliers, slacks=slacks, **parts)
+
+        def gather() -> dict[str, FloatArray]:
+            return dict(zip(("multipliers", "slacks"), problem.pair_arrays(point), strict=True))
+
+        deferred: SolveResult = SolveResult.deferred(gather, **parts)
+        return deferred
