@@ -47,7 +47,7 @@ def test_names_are_those_of_the_registries():
 
 
 def test_page_lists_every_method_and_whether_it_is_quick():
-    page = (Path(__file__).parents[2] / "docs" / "compare.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "guide" / "compare.md").read_text()
     methods, example = page.split("## Methods")[1].split("## An example")
     rows = [line.split(" | ") for line in methods.splitlines() if line.startswith("|")][2:]
     listed = {name: row[-1] for row in rows for name in re.findall("`(.+?)`", row[1])}
