@@ -90,6 +90,17 @@ def test_there_are_no_other_kinds_of_placeholders():
     assert found == []
 
 
+def test_no_file_names_a_folder_of_a_machine():
+    machine = re.compile(r"(?<![\w.:/-])/(?:work|root|home|Users|mnt|opt)/\w")
+    kinds = {".md", ".py", ".toml", ".yml", ".csv", ".json", ".txt", ".cff", ".bib", ".html", ".js", ".css"}
+    folders = ("benchmarks", "docs", "examples", "src", "tests", "tools", ".github")
+    paths = [*ROOT.glob("*"), *(path for name in folders for path in (ROOT / name).rglob("*"))]
+    paths = [path for path in paths if path.suffix in kinds and path.is_file() and "_build" not in path.parts]
+    texts = {path: path.read_text(encoding="utf-8") for path in paths}
+    assert len(texts) > 300
+    assert [str(path) for path, text in texts.items() if machine.search(text)] == []
+
+
 def planted(tmp_path, values):
     (tmp_path / "tools").mkdir()
     (tmp_path / "tools" / "placeholders.toml").write_text(values)
