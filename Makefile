@@ -68,7 +68,7 @@ review: $(VENV)/.review
 	$(BIN)/zizmor --offline --no-progress .
 
 regression: $(VENV)/.dev
-	$(BIN)/python -m benchmarks.regression $(or $(BASE),main)
+	$(BIN)/python -m benchmarks.regression $(or $(BASE),main) --threshold $(or $(THRESHOLD),1.3)
 
 mutants: $(VENV)/.dev
 	$(BIN)/python tools/mutants.py

@@ -20,34 +20,13 @@ SEARCHED = ("*.md", "*.toml", "*.cff", "*.bib", ".github/**/*", "docs/**/*.md", 
 
 
 def files(root: Path) -> Iterator[Path]:
-    """Yield the files that may have placeholders.
-
-    Parameters
-    ----------
-    root : Path
-        The folder of the repository.
-
-    Yields
-    ------
-    Path
-    """
+    """Yield the files that may have placeholders."""
     for pattern in SEARCHED:
         yield from sorted(path for path in root.glob(pattern) if path.is_file())
 
 
 def uses(root: Path) -> list[tuple[str, int, str]]:
-    """Return all uses of placeholders.
-
-    Parameters
-    ----------
-    root : Path
-        The folder of the repository.
-
-    Returns
-    -------
-    list of (str, int, str)
-        The file relative to the root, the line, and the placeholder.
-    """
+    """Return all uses of placeholders."""
     return [
         (path.relative_to(root).as_posix(), number, name)
         for path in files(root)
@@ -57,18 +36,7 @@ def uses(root: Path) -> list[tuple[str, int, str]]:
 
 
 def fill(root: Path) -> int:
-    """Replace all placeholders by their values.
-
-    Parameters
-    ----------
-    root : Path
-        The folder of the repository.
-
-    Returns
-    -------
-    int
-        The number of files that changed.
-    """
+    """Replace all placeholders by their values."""
     values: dict[str, str] = tomllib.loads((root / VALUES).read_text(encoding="utf-8"))
     used = {name for _, _, name in uses(root)}
     missing = sorted(name for name in used if not values.get(name))

@@ -24,22 +24,7 @@ METADATA = {"METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE
 
 
 def wrong_files(wheel: Path, sources: Path = ROOT / "src") -> tuple[set[str], set[str]]:
-    """Return the files that a wheel lacks and those that it should not have.
-
-    Parameters
-    ----------
-    wheel : Path
-        The wheel.
-    sources : Path
-        The folder of the package. Caches of Python are not part of a wheel.
-
-    Returns
-    -------
-    missing : set of str
-        Files of the package that are not in the wheel.
-    added : set of str
-        Files in the wheel that are neither of the package nor metadata.
-    """
+    """Return the files that a wheel lacks and those that it should not have."""
     folder = "-".join(wheel.name.split("-")[:2]) + ".dist-info"
     found = {path for path in (sources / PACKAGE).rglob("*") if path.is_file() and "__pycache__" not in path.parts}
     expected = {path.relative_to(sources).as_posix() for path in found} | {f"{folder}/{name}" for name in METADATA}
@@ -49,17 +34,7 @@ def wrong_files(wheel: Path, sources: Path = ROOT / "src") -> tuple[set[str], se
 
 
 def the_only(pattern: str) -> Path:
-    """Return the only file in ``dist`` that matches a pattern.
-
-    Parameters
-    ----------
-    pattern : str
-        The pattern of the file name.
-
-    Returns
-    -------
-    Path
-    """
+    """Return the only file in ``dist`` that matches a pattern."""
     found = sorted((ROOT / "dist").glob(pattern))
     if len(found) != 1:
         raise SystemExit(f"dist has {len(found)} files {pattern}; `make dist` builds exactly one")
@@ -67,22 +42,7 @@ def the_only(pattern: str) -> Path:
 
 
 def install(wheel: Path, python: str, folder: Path) -> Path:
-    """Install a wheel with the pinned test tools in a new environment.
-
-    Parameters
-    ----------
-    wheel : Path
-        The wheel.
-    python : str
-        The interpreter that makes the environment.
-    folder : Path
-        The folder of the environment, which does not exist yet.
-
-    Returns
-    -------
-    Path
-        The interpreter of the environment.
-    """
+    """Install a wheel with the pinned test tools in a new environment."""
     subprocess.run([python, "-m", "venv", str(folder)], check=True)
     scripts = folder / ("Scripts" if os.name == "nt" else "bin")
     interpreter = scripts / "python"
@@ -92,20 +52,7 @@ def install(wheel: Path, python: str, folder: Path) -> Path:
 
 
 def unpack_tests(sdist: Path, folder: Path) -> Path:
-    """Unpack an sdist without its sources.
-
-    Parameters
-    ----------
-    sdist : Path
-        The source distribution.
-    folder : Path
-        Where to unpack it.
-
-    Returns
-    -------
-    Path
-        The unpacked folder.
-    """
+    """Unpack an sdist without its sources."""
     with tarfile.open(sdist) as archive:
         archive.extractall(folder, filter="data")
     (unpacked,) = (path for path in folder.iterdir() if path.name.startswith(PACKAGE))
