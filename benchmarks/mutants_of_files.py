@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import io
 import re
 import resource
 import sys
@@ -44,7 +45,7 @@ from tests.model_file.fitted import ESTIMATORS
 from tests.model_file.mutation import MUTATIONS
 from tests.model_file.pipelines import NAMED, PIPELINES, fitted, images
 
-_BARE_ERROR = re.compile(r"is not a model file: (it is damaged|\w+Error\b)")
+_BARE_ERROR = re.compile(r"is not a model file: (it is damaged|\w+Error\b)|cannot be restored: \w+Error\b")
 _FORBIDDEN = ("subprocess.", "os.system", "os.exec", "os.posix_spawn", "socket.", "pickle.find_class")
 _CODE = ("exec", "compile")
 _ROOM = 256 * 2**20
@@ -136,7 +137,8 @@ def try_mutants(content: bytes, X: Any, count: int, seed: int, path: Path, watch
             outcome.forbidden[f"{type(error).__name__}: {error}"] += 1
         else:
             try:
-                use(model, X)
+                with contextlib.redirect_stderr(io.StringIO()):  # a mutant may ask for progress bars
+                    use(model, X)
             except MemoryError as error:
                 outcome.forbidden[f"in use, MemoryError: {error}"] += 1
             except Exception:
