@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Bunch
 
 from covmetric._utils.tuning import SERIES_PER_JOB
-from covmetric._utils.validation import FloatArray, as_floats, check_counts, first_index, is_number
+from covmetric._utils.validation import FloatArray, as_floats, check_counts, check_n_jobs, first_index, is_number
 from covmetric.descriptors.base import Descriptor
 from covmetric.descriptors.saving import SavedDescriptor
 
@@ -67,6 +67,7 @@ class SeriesCovariances(Descriptor):
         return int(self.n_channels_)
 
     def check_settings(self) -> None:
+        check_n_jobs(self.n_jobs)
         from pyriemann.geometry.covariance import cov_est_functions
 
         if not (callable(self.estimator) or (isinstance(self.estimator, str) and self.estimator in cov_est_functions)):
@@ -116,6 +117,7 @@ class SeriesCovariances(Descriptor):
             If X is empty, has the wrong shape or number of channels, or contains NaN or infinity, or if the estimator
             does not return finite matrices of shape (channels, channels).
         """
+        check_n_jobs(self.n_jobs)
         series = check_series(X, getattr(self, "n_channels_", None))
         batches = [series[start : start + SERIES_PER_JOB] for start in range(0, len(series), SERIES_PER_JOB)]
         results = Parallel(self.n_jobs)(delayed(_covariances)(batch, self.estimator) for batch in batches)
