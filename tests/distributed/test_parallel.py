@@ -53,6 +53,10 @@ def surroundings():
     return set(inner) == {os.getpid()}, type(get_active_backend()[0]).__name__, blas
 
 
+def call_again():
+    return os.getpid(), list(run_calls(os.getpid, [()] * 4))
+
+
 def fail(number):
     if number == 2:
         raise ValueError(f"number {number} is bad")
@@ -94,6 +98,12 @@ def test_calls_on_workers_are_not_parallel_themselves(on_cluster):
     assert backend == "SequentialBackend"
     assert blas
     assert set(blas) == {1}
+
+
+def test_calls_within_the_tasks_of_users_stay_on_their_worker(on_cluster):
+    for pid, inner in Parallel()(delayed(call_again)() for _ in range(3)):
+        assert pid != os.getpid()
+        assert inner == [pid] * 4
 
 
 def test_errors_of_calls_are_raised(on_cluster):

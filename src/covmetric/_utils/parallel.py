@@ -14,7 +14,7 @@ from joblib import Parallel, delayed, parallel_config
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 from joblib.parallel import get_active_backend
 
-from covmetric._utils.threads import limited_threads
+from covmetric._utils.threads import one_thread
 
 Result = TypeVar("Result")
 
@@ -167,5 +167,5 @@ def _call_pickled(function: Callable[..., Any], *pickled: bytes) -> bytes:
 
 def _call_alone(function: Callable[..., Result], arguments: Iterable[Any]) -> Result:
     """Call a function with one thread, and nothing in parallel."""
-    with parallel_config(backend="sequential"), limited_threads(1):
+    with parallel_config(backend="sequential"), one_thread():
         return function(*arguments)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from covmetric._utils.threads import limited_threads
+from covmetric._utils.threads import one_thread
 
 _ALIGNMENT = 16  # bytes, as of the arrays that NumPy allocates
 
@@ -46,7 +46,7 @@ def in_block(number: int) -> Iterator[None]:
     BlockError
         If the work raises ValueError or OSError.
     """
-    with limited_threads(1):
+    with one_thread():
         try:
             yield
         except (ValueError, OSError) as error:
