@@ -21,6 +21,16 @@ ONE_THREAD_BELOW = 256
 CHUNK_BYTES = 2**19
 # Arrays over all pairs are kept up to this size. Computing larger ones costs more than they save.
 KEPT_BYTES = 2**24
+# Pairs per block of a large problem: differences of this many bytes, and between these numbers of pairs. Blocks are
+# the unit of work of threads and workers: large enough that handing one out takes no time, small enough that eight
+# threads have several each.
+BLOCK_BYTES = 2**24
+BLOCK_PAIRS = (2**10, 2**16)
+# Consecutive blocks are summed up together if there are more than this many, so that what a step moves does not grow
+# with the number of pairs.
+MAX_RANGES = 256
+# From this many blocks on a problem is solved in blocks; if its examples are thin, from the second number on.
+SPLIT_FROM, SPLIT_THIN_FROM = 4, 16
 # The index tables of half vectors are cached for matrices of up to this size.
 HALF_VECTORS_KEPT_BELOW = 256
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from covmetric.problem.blocks import BlockProblem
 from covmetric.problem.certificate import Certificate, divergence_roots
 from covmetric.problem.certifying import CertifiedPoint, Certifying
 from covmetric.problem.checks import check_kept
@@ -12,6 +13,7 @@ from covmetric.problem.sums import PairSums
 from covmetric.problem.synthetic import make_paper_problem
 
 __all__ = [
+    "BlockProblem",
     "Certificate",
     "CertifiedPoint",
     "Certifying",

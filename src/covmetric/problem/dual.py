@@ -146,10 +146,21 @@ class Dual:
         DualSums
         """
         plus, minus = self._sums.signed_grams(self._similar * multipliers)
-        return DualSums(plus, minus, *self._loss_sums(multipliers))
+        return DualSums(plus, minus, *self.loss_sums(multipliers))
 
-    def _loss_sums(self, multipliers: FloatArray) -> tuple[float, float, float]:
-        """Return the sum of the losses, the sum of their sizes, and how far the losses move with t."""
+    def loss_sums(self, multipliers: FloatArray) -> tuple[float, float, float]:
+        """Return the sum of the losses, and what its rounding error depends on.
+
+        Parameters
+        ----------
+        multipliers : array of shape (K,)
+            The multipliers alpha.
+
+        Returns
+        -------
+        loss, loss_size, moved : float
+            As in `DualSums`.
+        """
         t = self.t(multipliers)
         losses = self._weights * self._slack.conjugate(t)
         moved = float((self._weights * np.abs(t) * self._slack.xi(t)).sum())
@@ -171,7 +182,7 @@ class Dual:
         -------
         DualSums
         """
-        return DualSums(theta * sums.plus, theta * sums.minus, *self._loss_sums(theta * multipliers))
+        return DualSums(theta * sums.plus, theta * sums.minus, *self.loss_sums(theta * multipliers))
 
     def repaired(self, multipliers: FloatArray, tol: float = 0.0) -> DualPoint:
         """Clip each multiplier to its own domain, and return the best feasible point on the ray through the result.
@@ -277,11 +288,21 @@ class Dual:
         """Add the error of the coordinates to the rounding error, if the problem has been reduced to a span."""
         if self._coordinates is None:
             return point
-        error = self._coordinates.dual_error(point.metric, self._squared_deviation(point.multipliers), gram)
+        error = self._coordinates.dual_error(point.metric, self.squared_deviation(point.multipliers), gram)
         return replace(point, rounding=point.rounding + error)
 
-    def _squared_deviation(self, multipliers: FloatArray) -> float:
-        """Return the sum of alpha_k ||D_k||^2, with the errors D_k of the coordinates of the differences."""
+    def squared_deviation(self, multipliers: FloatArray) -> float:
+        """Return the sum of alpha_k ||D_k||^2, with the errors D_k of the coordinates of the differences.
+
+        Parameters
+        ----------
+        multipliers : array of shape (K,)
+            The multipliers alpha.
+
+        Returns
+        -------
+        float
+        """
         assert self._coordinates is not None
         return float(multipliers @ self._coordinates.deviations(self._sums.pairs) ** 2)
 

@@ -469,7 +469,23 @@ class MetricProblem(Certifying):
         return self._primal.multipliers(primal.ratios)
 
     def _max_violation(self, primal: PrimalPoint, dual: DualPoint) -> float:
-        return float((self.similar * (primal.ratios - self.slack.xi(self._dual.t(dual.multipliers)))).max())
+        return self.largest_violation(primal.ratios, dual.multipliers)
+
+    def largest_violation(self, ratios: FloatArray, multipliers: FloatArray) -> float:
+        """Return the largest y_k (s_k - xi_k), with the slacks xi that belong to the multipliers.
+
+        Parameters
+        ----------
+        ratios : array of shape (K,)
+            Squared distances divided by their bounds, s_k.
+        multipliers : array of shape (K,)
+            Dual feasible multipliers.
+
+        Returns
+        -------
+        float
+        """
+        return float((self.similar * (ratios - self.slack.xi(self._dual.t(multipliers)))).max())
 
     def zero_multipliers(self) -> FloatArray:
         return np.zeros(self.n_pairs)

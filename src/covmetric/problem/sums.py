@@ -200,6 +200,11 @@ class PairSums:
                 self._kept_triangles = read_only(triangles)
             return self._kept_triangles
 
+    def release(self) -> None:
+        """Drop the arrays that are kept over all pairs. They are computed again when they are needed."""
+        with self._lock:
+            self._kept_differences = self._kept_triangles = self._kept_norms = None
+
     @contextmanager
     def in_use(self) -> Iterator[None]:
         """Keep large arrays within a ``with`` block, until the last user leaves its block.
@@ -512,7 +517,7 @@ class PairSums:
             total += (F * pulls[:, None, None]).reshape(-1, n).T @ flat
         return total
 
-    def triangular_factor(self, weights: FloatArray) -> FloatArray:
+    def triangular_factor(self, weights: FloatArray, start: FloatArray | None = None) -> FloatArray:
         """Return the upper triangular R with R^T R = I + `gram(weights)`, without forming the right-hand side.
 
         This is slower but more accurate than a Cholesky factorisation of the sum, which loses half of the digits if the
@@ -522,12 +527,15 @@ class PairSums:
         ----------
         weights : array of shape (K,)
             The weights w_k. Pairs with a weight of zero or less are left out.
+        start : array of shape (q, n) or None, default=None
+            The factor of another matrix that takes the place of I. None means I.
 
         Returns
         -------
         array of shape (n, n)
+            With fewer than n rows if the rows of all differences, and of `start`, are fewer.
         """
-        R = np.eye(self.rows.shape[2])
+        R = np.eye(self.rows.shape[2]) if start is None else start
         for flat in self._weighted_rows(weights):
             R = np.asarray(np.linalg.qr(np.vstack([R, flat]), mode="r"))
         return R
