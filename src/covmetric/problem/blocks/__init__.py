@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from covmetric.problem.blocks.executors import BlockError, Executor, Threads, sum_of_range
+from covmetric.problem.blocks.executors import BlockError, Executor, ExecutorLost, Threads, sum_of_range
 from covmetric.problem.blocks.multipliers import GivenMultipliers, PairMultipliers, ZeroMultipliers
 from covmetric.problem.blocks.passes import PairPass
 from covmetric.problem.blocks.problem import BlockProblem
@@ -13,6 +13,7 @@ __all__ = [
     "BlockError",
     "BlockProblem",
     "Executor",
+    "ExecutorLost",
     "GivenMultipliers",
     "PairBlock",
     "PairMultipliers",

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from covmetric._utils.threads import limited_threads
+from covmetric._utils.threads import one_thread
 from covmetric.problem.blocks.passes import PairPass
 from covmetric.problem.blocks.sources import PairSource
 
@@ -27,6 +27,22 @@ class BlockError(RuntimeError):
     --------
     >>> from covmetric.problem.blocks import BlockError
     >>> issubclass(BlockError, RuntimeError)
+    True
+    """
+
+
+class ExecutorLost(RuntimeError):
+    """Error for a cluster that is gone. A solve then ends with the best metric so far.
+
+    Parameters
+    ----------
+    message : str
+        What was lost.
+
+    Examples
+    --------
+    >>> from covmetric.problem.blocks import ExecutorLost
+    >>> issubclass(ExecutorLost, RuntimeError)
     True
     """
 
@@ -141,7 +157,7 @@ class Threads(Executor):
 
     def values(self, source: PairSource, task: PairPass) -> Iterator[Any]:
         ranges = source.ranges()
-        with limited_threads(1, "blas"):
+        with one_thread():
             if self._pool is None or len(ranges) == 1:
                 for first, last in ranges:
                     yield sum_of_range(source, task, first, last, self._pause)

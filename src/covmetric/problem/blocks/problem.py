@@ -202,6 +202,22 @@ class BlockProblem(Certifying):
         """
         return self._executor.run(self.source, task)
 
+    def dual_value(self, multipliers: PairMultipliers) -> float:
+        """Return an estimate of the dual value of multipliers.
+
+        Parameters
+        ----------
+        multipliers : PairMultipliers
+            The multipliers.
+
+        Returns
+        -------
+        float
+            Minus infinity if they are not dual feasible.
+        """
+        point = self._dual.point(multipliers, 1.0)
+        return -np.inf if point is None else point.value
+
     def check(self) -> None:
         """Check the losses of all pairs, if they have not been checked yet.
 
@@ -237,7 +253,9 @@ class BlockProblem(Certifying):
         return multipliers  # blocks replace numbers that are not finite
 
     def pair_arrays(self, point: CertifiedPoint) -> tuple[FloatArray, FloatArray]:
-        parts = self.total(GatherPass(point.W, point.multipliers))
+        # The result may outlive the threads and the cluster of its solve.
+        parts = Threads().run(self.source, GatherPass(point.W, point.multipliers))
+        self.release()
         multipliers, slacks = zip(*parts, strict=True)
         return np.concatenate(multipliers), np.concatenate(slacks)
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from covmetric._utils.tuning import BLOCK_BYTES, BLOCK_PAIRS, MAX_RANGES
-from covmetric._utils.validation import FloatArray
 from covmetric.constraints import PairRecipe
 from covmetric.problem.coordinates import CoordinateError
 from covmetric.problem.metric_problem import MetricProblem
@@ -54,12 +53,12 @@ def n_blocks_of(problem: MetricProblem) -> int:
     return -(-problem.n_pairs // block_pairs(problem.n, problem.m))
 
 
-def fingerprint(*arrays: FloatArray | float | None) -> bytes:
-    """Return a short key of arrays and numbers, which differs if any bit of them differs.
+def fingerprint(*values: Any) -> bytes:
+    """Return a short key of arrays, numbers and names, which differs if any bit of them differs.
 
     Parameters
     ----------
-    *arrays : array, float or None
+    *values : array, float, str or None
         The values.
 
     Returns
@@ -67,8 +66,8 @@ def fingerprint(*arrays: FloatArray | float | None) -> bytes:
     bytes
     """
     digest = hashlib.blake2b(digest_size=16)
-    for array in arrays:
-        digest.update(b"-" if array is None else np.ascontiguousarray(array).tobytes())
+    for value in values:
+        digest.update(str(value).encode() if value is None or isinstance(value, str) else np.asarray(value).tobytes())
     return digest.digest()
 
 
@@ -209,6 +208,15 @@ class PairSource(ABC):
             It may lack the examples, which are sent separately; see `with_examples`.
         """
 
+    @abstractmethod
+    def fingerprint(self) -> bytes:
+        """Return a short key of the whole problem: examples, pairs, bounds, weights and slack.
+
+        Returns
+        -------
+        bytes
+        """
+
     def with_examples(self, examples: Examples) -> PairSource:
         """Give the examples to a source that was sent without them.
 
@@ -266,6 +274,10 @@ class ArrayPairs(PairSource):
             self._blocks[index] = kept
         return kept
 
+    def fingerprint(self) -> bytes:
+        arrays = self._pairs, self._similar, self._bounds, self._weights
+        return fingerprint(self.slack.name, self.examples.rows, *arrays)
+
     def part(self, first: int, last: int) -> ArrayPairs:
         source = ArrayPairs.__new__(ArrayPairs)
         vars(source).update(vars(self))
@@ -315,6 +327,11 @@ class RecipePairs(PairSource):
         weights = np.full(len(similar), self.weight)
         sums = PairSums(self.examples.rows, made.pairs, kept_bytes=0, examples=self.examples)
         return PairBlock(index, start, MetricProblem.from_checked(sums, similar, bounds, weights, self.slack))
+
+    def fingerprint(self) -> bytes:
+        first = self.recipe.make(0, min(self.block_pairs, self.n_pairs))
+        sizes = (*self.bounds, self.weight, float(self.n_pairs))
+        return fingerprint(self.slack.name, self.examples.rows, first.pairs, first.similar, *sizes)
 
     def part(self, first: int, last: int) -> RecipePairs:
         return self
