@@ -200,11 +200,6 @@ class PairSums:
                 self._kept_triangles = read_only(triangles)
             return self._kept_triangles
 
-    def release(self) -> None:
-        """Drop the arrays that are kept over all pairs. They are computed again when they are needed."""
-        with self._lock:
-            self._kept_differences = self._kept_triangles = self._kept_norms = None
-
     @contextmanager
     def in_use(self) -> Iterator[None]:
         """Keep large arrays within a ``with`` block, until the last user leaves its block.

@@ -15,7 +15,6 @@ from covmetric.model_file.archive import read_archive, write_archive
 from covmetric.problem import BlockProblem, Certificate, CertifiedPoint
 from covmetric.problem.blocks import PairMultipliers, ZeroMultipliers
 from covmetric.solvers.blocks import StepMultipliers
-from covmetric.solvers.blocks.plan import Plan
 from covmetric.solvers.blocks.solver import BlockState
 
 _KIND = "checkpoint"
@@ -95,7 +94,6 @@ class Checkpoint:
             "tol": self._tol,
             "n_iter": progress.n_iter,
             "seconds": progress.seconds,
-            "plan": list(astuple(state.plan)),
             "phases": [str(row[6]) for row in progress.rows],
         }
         described = {"candidate": state.multipliers}
@@ -144,15 +142,14 @@ class Checkpoint:
     def _restored(
         self, model: dict[str, Any], arrays: dict[str, Any], state: BlockState
     ) -> tuple[Progress, BlockState]:
-        plan = Plan(*(bool(entry) for entry in model["plan"]))
         numbers = dict(zip(_NUMBERS, arrays["numbers"].tolist(), strict=True))
         counts: dict[str, Any] = dict(zip(_COUNTS, arrays["counts"].tolist(), strict=True))
         for name in ("may_retreat", "preconditioned"):
             counts[name] = bool(counts[name])
-        candidate = _restore("candidate", model["candidate"], arrays, plan, self._shape)
+        candidate = _restore("candidate", model["candidate"], arrays, self._shape)
         C = _matrix(arrays["C"], self._shape)
-        resumed = replace(state, C=C, plan=plan, multipliers=candidate, **numbers, **counts)
-        points = [self._point(name, model, arrays, plan) for name in ("best_metric", "best_multipliers")]
+        resumed = replace(state, C=C, multipliers=candidate, **numbers, **counts)
+        points = [self._point(name, model, arrays) for name in ("best_metric", "best_multipliers")]
         rows = [
             (int(row[0]), int(row[1]), *row[2:], phase)
             for row, phase in zip(arrays["history"].tolist(), model["phases"], strict=True)
@@ -162,12 +159,12 @@ class Checkpoint:
         progress = Progress(int(model["n_iter"]), float(model["seconds"]), rows, arrays["best_gaps"].tolist(), *points)
         return progress, resumed
 
-    def _point(self, name: str, model: dict[str, Any], arrays: dict[str, Any], plan: Plan) -> CertifiedPoint:
+    def _point(self, name: str, model: dict[str, Any], arrays: dict[str, Any]) -> CertifiedPoint:
         values = arrays[f"{name}_certificate"].tolist()
         if len(values) != len(fields(Certificate)):
             raise ValueError(f"the certificate of {name} is incomplete")
         key = f"{name}_multipliers"
-        multipliers = _restore(key, model[key], arrays, plan, self._shape)
+        multipliers = _restore(key, model[key], arrays, self._shape)
         W = _matrix(arrays[f"{name}_metric"], self._shape)
         return CertifiedPoint(W, multipliers, Certificate(*values), None, derived=False)
 
@@ -195,15 +192,12 @@ def _describe(name: str, multipliers: PairMultipliers, arrays: dict[str, Any]) -
     return {"kind": "step", "theta": multipliers.theta}
 
 
-def _restore(
-    name: str, description: dict[str, Any], arrays: dict[str, Any], plan: Plan, shape: tuple[int, int]
-) -> PairMultipliers:
+def _restore(name: str, description: dict[str, Any], arrays: dict[str, Any], shape: tuple[int, int]) -> PairMultipliers:
     if description["kind"] == "zero":
         return ZeroMultipliers()
     change = arrays.get(f"{name}_change")
     return StepMultipliers(
         theta=float(description["theta"]),
-        plan=plan,
         W=_matrix(arrays[f"{name}_W"], shape),
         change=None if change is None else _matrix(change, shape),
     )

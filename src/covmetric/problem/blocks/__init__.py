@@ -6,7 +6,15 @@ from covmetric.problem.blocks.executors import BlockError, Executor, ExecutorLos
 from covmetric.problem.blocks.multipliers import GivenMultipliers, PairMultipliers, ZeroMultipliers
 from covmetric.problem.blocks.passes import PairPass
 from covmetric.problem.blocks.problem import BlockProblem
-from covmetric.problem.blocks.sources import ArrayPairs, PairBlock, PairSource, RecipePairs, block_pairs, n_blocks_of
+from covmetric.problem.blocks.sources import (
+    ArrayPairs,
+    PairBlock,
+    PairSource,
+    RecipePairs,
+    block_pairs,
+    n_blocks_of,
+    pass_work,
+)
 
 __all__ = [
     "ArrayPairs",
@@ -24,5 +32,6 @@ __all__ = [
     "ZeroMultipliers",
     "block_pairs",
     "n_blocks_of",
+    "pass_work",
     "sum_of_range",
 ]

@@ -136,7 +136,7 @@ class BlockProblem(Certifying):
         return cls(source)
 
     @classmethod
-    def split(cls, problem: MetricProblem, executor: Executor | None = None) -> BlockProblem:
+    def split(cls, problem: MetricProblem, executor: Executor | None = None, memory: float = 2**30) -> BlockProblem:
         """Split the pairs of a problem into blocks.
 
         Parameters
@@ -145,12 +145,14 @@ class BlockProblem(Certifying):
             The problem.
         executor : Executor or None, default=None
             What runs the passes over the blocks. None means one thread.
+        memory : float, default=2**30
+            The bytes that the blocks may keep, in addition to the pairs.
 
         Returns
         -------
         BlockProblem
         """
-        return cls(ArrayPairs(problem), executor)
+        return cls(ArrayPairs(problem, memory), executor)
 
     def with_executor(self, executor: Executor) -> BlockProblem:
         """Return the same problem with another executor.

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from covmetric._utils.tuning import BLOCK_BYTES, BLOCK_PAIRS, MAX_RANGES
+from covmetric._utils.tuning import BLOCK_BYTES, BLOCK_PAIRS, EXAMPLE_ENTRY, MAX_RANGES, VECTOR_PRODUCT_UNCACHED
 from covmetric.constraints import PairRecipe
 from covmetric.problem.coordinates import CoordinateError
 from covmetric.problem.metric_problem import MetricProblem
@@ -71,6 +71,23 @@ def fingerprint(*values: Any) -> bytes:
     return digest.digest()
 
 
+def pass_work(source: PairSource) -> float:
+    """Return the operations per pair of a sum over pairs, without triangles.
+
+    Parameters
+    ----------
+    source : PairSource
+        The pairs.
+
+    Returns
+    -------
+    float
+    """
+    n, m = source.n, source.m
+    per_block = 8.0 * n * n * m * len(source.examples.rows) / min(source.n_pairs, source.block_pairs)
+    return min(8.0 * n * n * m, EXAMPLE_ENTRY * n * m + per_block)
+
+
 class PairBlock:
     """A block: a problem with consecutive pairs of a larger one, and the values that were computed for them last.
 
@@ -111,14 +128,9 @@ class PairBlock:
         self._known[name] = key, value
         return value
 
-    def forget(self) -> None:
-        """Drop all values, and the arrays that the sums over pairs keep."""
-        self._known.clear()
-        self.problem.sums.release()
-
 
 class PairSource(ABC):
-    """The pairs of a problem in blocks.
+    """The pairs of a problem in blocks. What a block computes depends on its source only, not on who computes it.
 
     Parameters
     ----------
@@ -137,6 +149,7 @@ class PairSource(ABC):
     ) -> None:
         self.examples, self.n_pairs, self.slack, self.coordinates = examples, n_pairs, slack, coordinates
         self.block_pairs = block_pairs(self.n, self.m)
+        self.keeps_triangles = False
 
     @property
     def n(self) -> int:
@@ -251,11 +264,16 @@ class ArrayPairs(PairSource):
     ----------
     problem : MetricProblem
         The whole problem.
+    memory : float, default=2**30
+        The bytes that the lower triangles of all A_k may take. They are kept if they fit and if they save time.
     """
 
-    def __init__(self, problem: MetricProblem) -> None:
+    def __init__(self, problem: MetricProblem, memory: float = 2**30) -> None:
         sums = problem.sums
         super().__init__(sums.examples, problem.n_pairs, problem.slack, sums.coordinates)
+        size = sums.half.size
+        fits = problem.m > 1 and 8.0 * problem.n_pairs * size <= memory
+        self.keeps_triangles = fits and VECTOR_PRODUCT_UNCACHED * size < pass_work(self)
         self._pairs = problem.pairs
         self._similar, self._bounds, self._weights = problem.similar, problem.bounds, problem.weights
         self._offset = 0
@@ -269,6 +287,8 @@ class ArrayPairs(PairSource):
             sums = PairSums(
                 self.examples.rows, self._pairs[part], self.coordinates, kept_bytes=0, examples=self.examples
             )
+            if self.keeps_triangles:
+                sums.lower_triangles(float("inf"))
             values = self._similar[part], self._bounds[part], self._weights[part]
             kept = PairBlock(index, start, MetricProblem.from_checked(sums, *values, self.slack))
             self._blocks[index] = kept
@@ -292,8 +312,7 @@ class ArrayPairs(PairSource):
         self._blocks = {}
 
     def release(self) -> None:
-        for block in self._blocks.values():
-            block.forget()
+        self._blocks.clear()
 
 
 class RecipePairs(PairSource):

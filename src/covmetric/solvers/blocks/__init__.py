@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from covmetric.solvers.blocks.multipliers import StepMultipliers
-from covmetric.solvers.blocks.plan import Plan, choose_plan
 from covmetric.solvers.blocks.solver import BlockNewton
 
-__all__ = ["BlockNewton", "Plan", "StepMultipliers", "choose_plan"]
+__all__ = ["BlockNewton", "StepMultipliers"]

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from covmetric._utils.validation import FloatArray
 from covmetric.problem.blocks import PairBlock, PairMultipliers
 from covmetric.problem.blocks.sources import fingerprint
-from covmetric.solvers.blocks.plan import Plan
 from covmetric.solvers.systems import rates_along
 
 
-def ratios_along(block: PairBlock, plan: Plan, name: str, E: FloatArray) -> FloatArray:
+def ratios_along(block: PairBlock, name: str, E: FloatArray) -> FloatArray:
     """Return <A_k, E> / b_k of the pairs of a block. The last value of each name is kept.
 
     Parameters
     ----------
     block : PairBlock
         The block.
-    plan : Plan
-        The representation of the pairs.
     name : str
         What E is: a metric, or a change of it.
     E : array of shape (n, n)
@@ -31,7 +28,6 @@ def ratios_along(block: PairBlock, plan: Plan, name: str, E: FloatArray) -> Floa
     -------
     array of shape (q,)
     """
-    plan.prepare(block)
     problem = block.problem
     ratios: FloatArray = block.known(name, fingerprint(E), lambda: rates_along(problem.sums, E) / problem.bounds)
     return ratios
@@ -43,27 +39,24 @@ class StepMultipliers(PairMultipliers):
 
     Attributes
     ----------
-    plan : Plan
-        The representation of the pairs.
     W : array of shape (n, n)
         The metric.
     change : array of shape (n, n) or None
         The step dW. None means alpha(W).
     """
 
-    plan: Plan = field(default_factory=lambda: Plan(triangles=False, dense=False))
     W: FloatArray | None = None
     change: FloatArray | None = None
 
     def _raw(self, block: PairBlock) -> FloatArray:
         assert self.W is not None
         problem, slack = block.problem, block.problem.slack
-        s = ratios_along(block, self.plan, "metric", self.W)
+        s = ratios_along(block, "metric", self.W)
         active = problem.terms.active(s)
         # The forces of coincident pairs (s = 0), whose loss does not depend on W, are finite.
         forces = slack.gradient(s[active])
         if self.change is not None:
-            ds = ratios_along(block, self.plan, "step", self.change)[active]
+            ds = ratios_along(block, "step", self.change)[active]
             forces = forces + np.where(s[active] > 0.0, slack.curvature(s[active]) * ds, 0.0)
         raw = np.zeros(problem.n_pairs)
         raw[active] = problem.similar[active] * problem.weights[active] / problem.bounds[active] * forces

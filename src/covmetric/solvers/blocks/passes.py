@@ -11,7 +11,6 @@ from covmetric._utils.validation import FloatArray
 from covmetric.problem import MetricProblem
 from covmetric.problem.blocks import PairBlock, PairPass
 from covmetric.solvers.blocks.multipliers import StepMultipliers, ratios_along
-from covmetric.solvers.blocks.plan import Plan
 from covmetric.solvers.systems import ActiveTerms, dense_sums, rates_along
 from covmetric.solvers.systems.terms import compiled_kernels
 
@@ -19,10 +18,10 @@ from covmetric.solvers.systems.terms import compiled_kernels
 _SAMPLE = 64
 
 
-def _active_terms(block: PairBlock, plan: Plan, W: FloatArray, C: FloatArray, fraction: float) -> ActiveTerms:
+def _active_terms(block: PairBlock, W: FloatArray, C: FloatArray, fraction: float) -> ActiveTerms:
     """Return the contributions of the active pairs of a block at W = C C^T, with a fraction of the weights."""
     problem = block.problem
-    s = ratios_along(block, plan, "metric", W)
+    s = ratios_along(block, "metric", W)
     active = np.flatnonzero(problem.terms.active(s) & (s > 0.0))
     s, b = s[active], problem.bounds[active]
     ratio = fraction * problem.weights[active] / b
@@ -50,16 +49,16 @@ def _loss(problem: MetricProblem, s: FloatArray, fraction: float) -> float:
 class GradientPass(PairPass):
     """The loss at W = C C^T and the sum of forces_k A_k; in the coordinates of C, with the matrix of the system."""
 
-    plan: Plan
+    dense: bool
     W: FloatArray
     C: FloatArray
     fraction: float
 
     def of_block(self, block: PairBlock) -> tuple[Any, ...]:
         problem = block.problem
-        terms = _active_terms(block, self.plan, self.W, self.C, self.fraction)
-        loss = _loss(problem, ratios_along(block, self.plan, "metric", self.W), self.fraction)
-        if self.plan.dense:
+        terms = _active_terms(block, self.W, self.C, self.fraction)
+        loss = _loss(problem, ratios_along(block, "metric", self.W), self.fraction)
+        if self.dense:
             size = terms.half.size
             return (loss, *dense_sums(terms, np.zeros((size, size), order="F")))
         return loss, _weighted_sum(problem, terms.over_all_pairs(terms.forces))
@@ -69,14 +68,13 @@ class GradientPass(PairPass):
 class HessianPass(PairPass):
     """The sum of h_k <A_k, E> A_k over the pairs that are active at W."""
 
-    plan: Plan
     W: FloatArray
     fraction: float
     E: FloatArray
 
     def of_block(self, block: PairBlock) -> tuple[FloatArray]:
         problem = block.problem
-        terms = _active_terms(block, self.plan, self.W, problem.sums.half.identity, self.fraction)
+        terms = _active_terms(block, self.W, problem.sums.half.identity, self.fraction)
         springs = terms.over_all_pairs(terms.springs)
         lower = problem.sums.lower_triangles()
         if lower is None:
@@ -90,14 +88,13 @@ class HessianPass(PairPass):
 class PreconditionerPass(PairPass):
     """The sums of h_k and h_k A_k, and a sample of the sums of h_k ||B_k||^2 and of h_k."""
 
-    plan: Plan
     W: FloatArray
     C: FloatArray
     fraction: float
 
     def of_block(self, block: PairBlock) -> tuple[Any, ...]:
         problem = block.problem
-        terms = _active_terms(block, self.plan, self.W, self.C, self.fraction)
+        terms = _active_terms(block, self.W, self.C, self.fraction)
         sample = slice(None, None, max(1, problem.m * len(terms.active) // _SAMPLE))
         springs, squares = terms.springs[sample], 0.0
         for part, G in problem.sums.transformed(terms.active[sample], self.C):
@@ -110,7 +107,6 @@ class PreconditionerPass(PairPass):
 class RayPass(PairPass):
     """The loss and its derivative at W + t dW."""
 
-    plan: Plan
     W: FloatArray
     change: FloatArray
     fraction: float
@@ -118,8 +114,8 @@ class RayPass(PairPass):
 
     def of_block(self, block: PairBlock) -> tuple[float, float]:
         problem, slack = block.problem, block.problem.slack
-        ds = ratios_along(block, self.plan, "step", self.change)
-        s = ratios_along(block, self.plan, "metric", self.W) + self.t * ds
+        ds = ratios_along(block, "step", self.change)
+        s = ratios_along(block, "metric", self.W) + self.t * ds
         active = problem.terms.active(s)
         s, c = s[active], self.fraction * problem.weights[active]
         return float(c @ slack.divergence(s)), float((c * ds[active]) @ slack.gradient(s))
@@ -129,12 +125,10 @@ class RayPass(PairPass):
 class StepLossPass(PairPass):
     """The loss of a metric, accurate enough for a step."""
 
-    plan: Plan
     W: FloatArray
     fraction: float
 
     def of_block(self, block: PairBlock) -> tuple[float]:
-        self.plan.prepare(block)
         problem = block.problem
         return (_loss(problem, rates_along(problem.sums, self.W) / problem.bounds, self.fraction),)
 

@@ -11,6 +11,7 @@ from covmetric._utils.validation import FloatArray, is_number
 from covmetric.problem import BlockProblem, CertifiedPoint
 from covmetric.problem.blocks import PairMultipliers, ZeroMultipliers
 from covmetric.solvers.base import Solver, StepFailed, StepStalled
+from covmetric.solvers.blocks.choice import matrix_pays
 from covmetric.solvers.blocks.multipliers import StepMultipliers
 from covmetric.solvers.blocks.passes import (
     CandidatePass,
@@ -21,7 +22,6 @@ from covmetric.solvers.blocks.passes import (
     RayPass,
     StepLossPass,
 )
-from covmetric.solvers.blocks.plan import Plan, choose_plan
 from covmetric.solvers.interrupt import check_interrupt
 from covmetric.solvers.newton.linesearch import search
 from covmetric.solvers.newton.solver import PathState, follow_path
@@ -43,8 +43,8 @@ class BlockState(PathState):
 
     Attributes
     ----------
-    plan : Plan
-        The representation of pairs and of the linear system.
+    dense : bool
+        Whether the linear system is summed up as a matrix.
     tol : float
         The tolerance on the relative gap.
     multipliers : PairMultipliers
@@ -61,7 +61,7 @@ class BlockState(PathState):
         The number of steps since the last certificate.
     """
 
-    plan: Plan
+    dense: bool
     tol: float
     multipliers: PairMultipliers
     primal: float = np.inf
@@ -89,7 +89,7 @@ class _BlockRay:
     def at(self, t: float) -> tuple[float, float]:
         logdet, logdet_slope = self.stretch.logdet(t)
         trace_rate = float(self.change.trace())
-        task = RayPass(self.state.plan, self.W, self.change, self.state.weight_fraction, t)
+        task = RayPass(self.W, self.change, self.state.weight_fraction, t)
         loss, slope = self.problem.total(task)
         return self.regulariser - logdet + t * trace_rate + loss, trace_rate - logdet_slope + slope
 
@@ -117,14 +117,14 @@ class BlockNewton(Solver[BlockState]):
     def start(self, problem: BlockProblem, point: CertifiedPoint, rng: np.random.Generator) -> BlockState:  # type: ignore[override]
         if not (is_number(self.memory) and self.memory > 0):
             raise ValueError(f"memory must be a positive number of bytes, got {self.memory!r}")
-        plan, tol = choose_plan(problem, self.memory), point.certificate.tol
+        dense, tol = matrix_pays(problem, self.memory), point.certificate.tol
         if not isinstance(point.multipliers, ZeroMultipliers):
             C = np.asarray(np.linalg.cholesky(point.W), dtype=np.float64)
-            return BlockState(C, 1.0, plan, tol, point.multipliers)
+            return BlockState(C, 1.0, dense, tol, point.multipliers)
         w = _best_multiple(problem, 1.0)
         stiffness = problem.total(MultiplePass(w, 1.0))[3] / problem.n
         fraction = fraction_for(stiffness, problem.n, problem.m)
-        return BlockState(np.sqrt(w) * problem.half.identity, fraction, plan, tol, point.multipliers)
+        return BlockState(np.sqrt(w) * problem.half.identity, fraction, dense, tol, point.multipliers)
 
     def step(self, problem: BlockProblem, state: BlockState) -> None:  # type: ignore[override]
         C, half, fraction = state.C, problem.half, state.weight_fraction
@@ -173,11 +173,11 @@ class BlockNewton(Solver[BlockState]):
         candidates, logdets = [], []
         reverse_logdet = stretch.reverse_logdet()
         if reverse_logdet is not None:
-            candidates.append(StepMultipliers(plan=state.plan, W=W, change=dW))
+            candidates.append(StepMultipliers(W=W, change=dW))
             logdets.append(reverse_logdet)
         if stretch.is_long:  # far from the optimum, the linearisation may be the worse candidate
             root, failed = lapack.dpotrf(problem.half.identity + problem.half.unpack(gradient))
-            candidates.append(StepMultipliers(plan=state.plan, W=W))
+            candidates.append(StepMultipliers(W=W))
             logdets.append(-np.inf if failed else 2.0 * float(np.log(root.diagonal()).sum()))
         if not candidates:
             return
@@ -224,10 +224,10 @@ def _best_multiple(problem: BlockProblem, fraction: float) -> float:
 
 def _direction(problem: BlockProblem, state: BlockState, W: FloatArray) -> tuple[float, FloatArray, FloatArray]:
     """Return the loss at W, and the gradient and the Newton direction as half vectors in the coordinates of C."""
-    C, half, plan, fraction = state.C, problem.half, state.plan, state.weight_fraction
-    loss, force, *matrix = problem.total(GradientPass(plan, W, C, fraction))
+    C, half, fraction = state.C, problem.half, state.weight_fraction
+    loss, force, *matrix = problem.total(GradientPass(state.dense, W, C, fraction))
     gradient = half.pack(C.T @ C - half.identity)
-    if plan.dense:
+    if state.dense:
         gradient = gradient + force
         system = matrix[0]
         system.reshape(-1, order="A")[:: half.size + 1] += 1.0  # a view
@@ -236,11 +236,11 @@ def _direction(problem: BlockProblem, state: BlockState, W: FloatArray) -> tuple
 
     def image(X: FloatArray) -> FloatArray:
         check_interrupt()
-        product: FloatArray = problem.total(HessianPass(plan, W, fraction, _symmetric(C @ X @ C.T)))[0]
+        product: FloatArray = problem.total(HessianPass(W, fraction, _symmetric(C @ X @ C.T)))[0]
         return np.asarray(X + C.T @ product @ C)
 
     def preconditioner() -> GaussianPreconditioner:
-        total, springs, squares, weight = problem.total(PreconditionerPass(plan, W, C, fraction))
+        total, springs, squares, weight = problem.total(PreconditionerPass(W, C, fraction))
         mean = _symmetric(C.T @ springs @ C) / (total if total > 0.0 else 1.0)
         return GaussianPreconditioner(mean, total, squares / weight if weight > 0.0 else 0.0)
 
@@ -263,7 +263,7 @@ def _try_inverse_step(
     factor = upper.T * np.sign(upper.diagonal())
     if not (np.isfinite(factor).all() and (factor.diagonal() > 0.0).all()):
         return primal
-    loss = problem.total(StepLossPass(state.plan, _symmetric(factor @ factor.T), state.weight_fraction))[0]
+    loss = problem.total(StepLossPass(_symmetric(factor @ factor.T), state.weight_fraction))[0]
     value = float((factor**2).sum()) - _logdet(factor) - problem.n + float(loss)
     if not value < primal:
         return primal
