@@ -68,7 +68,8 @@ class Examples:
         return {"rows": self.rows}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(**state)  # type: ignore[misc]
+        # The order of sums depends on the alignment, and arrays that were sent to a worker need not be aligned.
+        self.__init__(np.require(state["rows"], None, "A"))  # type: ignore[misc]
 
     def centred(self) -> FloatArray:
         """Return the transposed examples minus their mean.

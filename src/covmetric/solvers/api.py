@@ -121,7 +121,7 @@ def solve(
     with deferred_interrupts():
         reduced, basis = _reduced(problem)
         if blocks.pay(reduced):
-            return blocks.solve(BlockProblem.split(reduced), basis, started, *settings)
+            return blocks.solve(blocks.split(reduced), basis, started, *settings)
         with reduced.sums.in_use():
             return _solve(reduced, basis, started, solver, *settings)
 
@@ -160,6 +160,14 @@ class _Blocks:
         """Return whether a problem is solved in blocks, which must not depend on what runs them."""
         return runs_in_blocks(self._solver) and (self._checkpoint is not None or splitting_pays(problem, self._solver))
 
+    @property
+    def _memory(self) -> float:
+        return self._solver.memory if isinstance(self._solver, Newton) else 2**30
+
+    def split(self, problem: MetricProblem) -> BlockProblem:
+        """Return the problem in blocks."""
+        return BlockProblem.split(problem, memory=self._memory)
+
     def solve(
         self,
         problem: BlockProblem,
@@ -172,7 +180,7 @@ class _Blocks:
         callback: Callback | None,
     ) -> SolveResult:
         """Solve a problem. The caller defers interrupts."""
-        solver = BlockNewton(self._solver.memory if isinstance(self._solver, Newton) else 2**30)
+        solver = BlockNewton(self._memory)
         checkpoint = None if self._checkpoint is None else Checkpoint(self._checkpoint, problem, tol)
         with resolve_executor(self._executor, self._n_jobs) as executor:
             running = problem.with_executor(executor)
@@ -295,7 +303,7 @@ def solve_path(
                 scaled = reduced.replace(weights=reduced.weights / values[i])
                 settings = (tol, max_iter, random_state, last, callback)
                 if blocks.pay(scaled):
-                    last = blocks.solve(BlockProblem.split(scaled), basis, started, *settings)
+                    last = blocks.solve(blocks.split(scaled), basis, started, *settings)
                 else:
                     last = _solve(scaled, basis, started, solver, *settings)
                 results[int(i)] = last

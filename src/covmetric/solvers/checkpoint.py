@@ -13,7 +13,7 @@ import numpy as np
 from covmetric._utils.validation import FloatArray
 from covmetric.model_file.archive import read_archive, write_archive
 from covmetric.problem import BlockProblem, Certificate, CertifiedPoint
-from covmetric.problem.blocks import PairMultipliers, ZeroMultipliers
+from covmetric.problem.blocks import KeyedMatrix, PairMultipliers, ZeroMultipliers
 from covmetric.solvers.blocks import StepMultipliers
 from covmetric.solvers.blocks.solver import BlockState
 
@@ -186,9 +186,10 @@ def _describe(name: str, multipliers: PairMultipliers, arrays: dict[str, Any]) -
         return {"kind": "zero"}
     if not isinstance(multipliers, StepMultipliers):
         raise ValueError("a solve with a warm start cannot be saved before its first step")
-    arrays[f"{name}_W"] = multipliers.W
+    assert multipliers.W is not None
+    arrays[f"{name}_W"] = multipliers.W.array
     if multipliers.change is not None:
-        arrays[f"{name}_change"] = multipliers.change
+        arrays[f"{name}_change"] = multipliers.change.array
     return {"kind": "step", "theta": multipliers.theta}
 
 
@@ -198,6 +199,6 @@ def _restore(name: str, description: dict[str, Any], arrays: dict[str, Any], sha
     change = arrays.get(f"{name}_change")
     return StepMultipliers(
         theta=float(description["theta"]),
-        W=_matrix(arrays[f"{name}_W"], shape),
-        change=None if change is None else _matrix(change, shape),
+        W=KeyedMatrix.of(_matrix(arrays[f"{name}_W"], shape)),
+        change=None if change is None else KeyedMatrix.of(_matrix(change, shape)),
     )

@@ -8,6 +8,7 @@ from covmetric.problem.blocks.passes import PairPass
 from covmetric.problem.blocks.problem import BlockProblem
 from covmetric.problem.blocks.sources import (
     ArrayPairs,
+    KeyedMatrix,
     PairBlock,
     PairSource,
     RecipePairs,
@@ -23,6 +24,7 @@ __all__ = [
     "Executor",
     "ExecutorLost",
     "GivenMultipliers",
+    "KeyedMatrix",
     "PairBlock",
     "PairMultipliers",
     "PairPass",

@@ -77,15 +77,16 @@ class DaskExecutor(Executor):
     def _value(self, source: PairSource, task: PairPass) -> Any:
         """Return the sum over all ranges."""
         self._place(source)
-        sent: Any = task
-        if len(pickle.dumps(task)) > _LARGE_PASS:
-            sent = self._client.scatter(task, broadcast=True, hash=False)
+        # Arrays in the messages of Dask need not be aligned, which changes the order of sums; those in bytes are.
+        sent: Any = pickle.dumps(task)
+        if len(sent) > _LARGE_PASS:
+            sent = self._client.scatter(sent, broadcast=True, hash=False)
         futures = [
             self._client.submit(_run_range, self._examples, part, sent, *blocks, pure=False, retries=_RETRIES)
             for part, blocks in zip(self._parts, source.ranges(), strict=True)
         ]
         total = self._client.submit(_combined, sent, futures, pure=False, retries=_RETRIES)
-        return self._result(total)
+        return pickle.loads(self._result(total))
 
     def _result(self, future: Any) -> Any:
         """Wait for a future, and look for Ctrl-C and for the end of the cluster in the meantime."""
@@ -115,17 +116,17 @@ class DaskExecutor(Executor):
             raise ExecutorLost("the connection to the scheduler of the cluster was lost") from cause
 
 
-def _run_range(examples: Examples, source: PairSource, task: PairPass, first: int, last: int) -> Any:
+def _run_range(examples: Examples, source: PairSource, task: bytes, first: int, last: int) -> bytes:
     """Return the sum over a range of blocks, on a worker."""
     try:
         with one_thread():
-            return sum_of_range(source.with_examples(examples), task, first, last)
+            return pickle.dumps(sum_of_range(source.with_examples(examples), pickle.loads(task), first, last))
     except ValueError:
         raise
     except Exception as error:
         raise BlockError(f"blocks {first} to {last - 1} failed: {type(error).__name__}: {error}") from error
 
 
-def _combined(task: PairPass, values: list[Any]) -> Any:
+def _combined(task: bytes, values: list[bytes]) -> bytes:
     """Return the sum over all ranges, on a worker."""
-    return functools.reduce(task.combine, values)
+    return pickle.dumps(functools.reduce(pickle.loads(task).combine, map(pickle.loads, values)))

@@ -46,20 +46,30 @@ class PairMultipliers(ABC):
         -------
         array of shape (q,)
         """
-        raw = self._raw(block)
+        raw = self.raw(block)
         clipped = block.problem.clipped(np.where(np.isfinite(raw), raw, 0.0))
         return clipped if self.theta == 1.0 else self.theta * clipped
 
     @abstractmethod
-    def _raw(self, block: PairBlock) -> FloatArray:
-        """Return the multipliers of a block before they are clipped to their domains."""
+    def raw(self, block: PairBlock) -> FloatArray:
+        """Return the multipliers of a block before they are scaled, and clipped to their domains.
+
+        Parameters
+        ----------
+        block : PairBlock
+            The block.
+
+        Returns
+        -------
+        array of shape (q,)
+        """
 
 
 @dataclass(frozen=True)
 class ZeroMultipliers(PairMultipliers):
     """Multipliers that are all zero."""
 
-    def _raw(self, block: PairBlock) -> FloatArray:
+    def raw(self, block: PairBlock) -> FloatArray:
         return np.zeros(block.problem.n_pairs)
 
 
@@ -75,7 +85,7 @@ class GivenMultipliers(PairMultipliers):
 
     values: FloatArray | None = None
 
-    def _raw(self, block: PairBlock) -> FloatArray:
+    def raw(self, block: PairBlock) -> FloatArray:
         assert self.values is not None
         return self.values[block.start : block.start + block.problem.n_pairs]
 
@@ -92,7 +102,7 @@ class MetricMultipliers(PairMultipliers):
 
     W: FloatArray | None = None
 
-    def _raw(self, block: PairBlock) -> FloatArray:
+    def raw(self, block: PairBlock) -> FloatArray:
         assert self.W is not None
         problem = block.problem
         return problem._primal.multipliers(problem.sums.inner_products(self.W) / problem.bounds)

@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from covmetric._utils.validation import FloatArray
-from covmetric.problem.blocks.multipliers import PairMultipliers
+from covmetric.problem.blocks.multipliers import PairMultipliers, ZeroMultipliers
 from covmetric.problem.blocks.sources import PairBlock
 from covmetric.problem.checks import check_scale
 from covmetric.problem.error_free import DoubleSum, weighted_gram
+from covmetric.problem.metric_problem import MetricProblem
+from covmetric.problem.sums import is_multiple_of_identity
 
 
 class PairPass(ABC):
@@ -129,6 +131,13 @@ class LossDerivativesPass(PairPass):
         return block.problem._dual.loss_derivatives(self.multipliers.of_block(block), self.theta)
 
 
+def _ratios(problem: MetricProblem, W: FloatArray) -> FloatArray:
+    """Return squared distances divided by their bounds."""
+    if is_multiple_of_identity(W):
+        return np.asarray(W[0, 0] * problem.squared_norms / problem.bounds)
+    return problem.sums.inner_products(W) / problem.bounds
+
+
 @dataclass(frozen=True)
 class ViolationPass(PairPass):
     """The largest violation of a constraint in a metric, for the slacks that belong to multipliers."""
@@ -137,12 +146,29 @@ class ViolationPass(PairPass):
     multipliers: PairMultipliers
 
     def of_block(self, block: PairBlock) -> tuple[float]:
-        problem = block.problem
-        ratios = problem.sums.inner_products(self.W) / problem.bounds
-        return (problem.largest_violation(ratios, self.multipliers.of_block(block)),)
+        ratios = _ratios(block.problem, self.W)
+        return (block.problem.largest_violation(ratios, self.multipliers.of_block(block)),)
 
     def combine(self, first: tuple[float], second: tuple[float]) -> tuple[float]:
         return (max(first[0], second[0]),)
+
+
+@dataclass(frozen=True)
+class CertificatePass(PairPass):
+    """The values of `LossPass`, `DualPass` and `ViolationPass` in one pass, which is all that most certificates need."""
+
+    W: FloatArray
+    multipliers: PairMultipliers
+
+    def of_block(self, block: PairBlock) -> tuple[Any, ...]:
+        problem = block.problem
+        losses = problem._primal.quick_losses(self.W)
+        violation = problem.largest_violation(losses.ratios, self.multipliers.of_block(block))
+        dual = () if isinstance(self.multipliers, ZeroMultipliers) else DualPass(self.multipliers).of_block(block)
+        return violation, losses.value, losses.error, *dual
+
+    def combine(self, first: tuple[Any, ...], second: tuple[Any, ...]) -> tuple[Any, ...]:
+        return max(first[0], second[0]), *super().combine(first[1:], second[1:])
 
 
 @dataclass(frozen=True)
@@ -199,7 +225,7 @@ class GatherPass(PairPass):
 
     def of_block(self, block: PairBlock) -> list[tuple[FloatArray, FloatArray]]:
         problem = block.problem
-        ratios = problem.sums.inner_products(self.W) / problem.bounds
+        ratios = _ratios(problem, self.W)
         return [(self.multipliers.of_block(block), problem.best_slacks(ratios))]
 
     def combine(self, first: list[Any], second: list[Any]) -> list[Any]:

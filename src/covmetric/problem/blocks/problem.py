@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from covmetric.problem.blocks.multipliers import (
     ZeroMultipliers,
 )
 from covmetric.problem.blocks.passes import (
+    CertificatePass,
     CheckPass,
     DissimilarGramPass,
     DualLossPass,
@@ -83,6 +85,7 @@ class BlockProblem(Certifying):
     def __init__(self, source: PairSource, executor: Executor | None = None) -> None:
         self.source, self.slack = source, source.slack
         self._executor = Threads() if executor is None else executor
+        self._known: _Known | None = None
         self._primal: _BlockPrimal = _BlockPrimal(self)
         self._dual: _BlockDual = _BlockDual(self)
 
@@ -241,11 +244,24 @@ class BlockProblem(Certifying):
         values = super()._check_multipliers(multipliers)
         return GivenMultipliers(values=values) if values.any() else ZeroMultipliers()
 
+    def certified_arrays(self, W: FloatArray | None, multipliers: Any, tol: float = 1e-6) -> CertifiedPoint:
+        if W is not None:
+            multipliers = MetricMultipliers(W=W) if multipliers is None else multipliers
+            violation, value, error, *dual = self.total(CertificatePass(W, multipliers))
+            self._known = _Known(W, multipliers, violation, (value, error), tuple(dual))
+        try:
+            return super().certified_arrays(W, multipliers, tol)
+        finally:
+            self._known = None
+
     def _proposed_multipliers(self, primal: PrimalPoint) -> PairMultipliers:
         return MetricMultipliers(W=primal.metric)
 
     def _max_violation(self, primal: PrimalPoint, dual: DualPoint) -> float:
         multipliers: Any = dual.multipliers
+        known = self._known
+        if known is not None and known.W is primal.metric and known.multipliers is multipliers:
+            return known.violation
         return float(self.total(ViolationPass(primal.metric, multipliers))[0])
 
     def zero_multipliers(self) -> PairMultipliers:
@@ -262,6 +278,17 @@ class BlockProblem(Certifying):
         return np.concatenate(multipliers), np.concatenate(slacks)
 
 
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """The values of a `CertificatePass`."""
+
+    W: FloatArray
+    multipliers: PairMultipliers
+    violation: float
+    losses: tuple[float, float]
+    dual: tuple[Any, ...]
+
+
 class _BlockPrimal(Primal):
     """The primal, with sums over blocks."""
 
@@ -270,13 +297,14 @@ class _BlockPrimal(Primal):
         self._coordinates = problem.source.coordinates
 
     def quick_losses(self, W: FloatArray) -> LossSum:
-        return self._sum(LossPass(W))
+        known = self._problem._known
+        return self._sum(known.losses if known is not None and known.W is W else self._problem.total(LossPass(W)))
 
     def accurate_losses(self, W: FloatArray, factor: FloatArray, E: FloatArray) -> LossSum:
-        return self._sum(LossPass(W, factor, E))
+        return self._sum(self._problem.total(LossPass(W, factor, E)))
 
-    def _sum(self, task: LossPass) -> LossSum:
-        value, error = self._problem.total(task)
+    def _sum(self, losses: tuple[float, float]) -> LossSum:
+        value, error = losses
         # Losses are not negative, so each addition of a block errs by at most the unit roundoff times the sum.
         return LossSum(value, error + self._problem.source.n_blocks * _UNIT * value, None)
 
@@ -307,7 +335,12 @@ class _BlockDual(Dual):
         return self._from_sums(multipliers, self.sums(multipliers), tol)
 
     def sums(self, multipliers: Any) -> DualSums:
-        plus, minus, loss, loss_size, moved, slope, curvature, deviation = self._problem.total(DualPass(multipliers))
+        known = self._problem._known
+        if known is not None and known.multipliers is multipliers:
+            values = known.dual
+        else:
+            values = self._problem.total(DualPass(multipliers))
+        plus, minus, loss, loss_size, moved, slope, curvature, deviation = values
         self._last = multipliers, (slope, curvature), deviation
         return DualSums(plus, minus, loss, loss_size, moved)
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from covmetric._utils.tuning import BLOCK_BYTES, BLOCK_PAIRS, EXAMPLE_ENTRY, MAX_RANGES, VECTOR_PRODUCT_UNCACHED
+from covmetric._utils.validation import FloatArray
 from covmetric.constraints import PairRecipe
 from covmetric.problem.coordinates import CoordinateError
 from covmetric.problem.metric_problem import MetricProblem
@@ -69,6 +71,37 @@ def fingerprint(*values: Any) -> bytes:
     for value in values:
         digest.update(str(value).encode() if value is None or isinstance(value, str) else np.asarray(value).tobytes())
     return digest.digest()
+
+
+@dataclass(frozen=True, eq=False)
+class KeyedMatrix:
+    """A matrix with its fingerprint, which is computed once for all blocks.
+
+    Attributes
+    ----------
+    array : array of shape (n, n)
+        The matrix, exactly symmetric.
+    key : bytes
+        Its fingerprint.
+    """
+
+    array: FloatArray
+    key: bytes
+
+    @classmethod
+    def of(cls, array: FloatArray) -> KeyedMatrix:
+        """Compute the fingerprint of a matrix.
+
+        Parameters
+        ----------
+        array : array of shape (n, n)
+            The matrix.
+
+        Returns
+        -------
+        KeyedMatrix
+        """
+        return cls(array, fingerprint(array))
 
 
 def pass_work(source: PairSource) -> float:
@@ -310,6 +343,9 @@ class ArrayPairs(PairSource):
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         self._blocks = {}
+        # The order of sums depends on the alignment, and arrays that were sent to a worker need not be aligned.
+        self._pairs, self._similar = np.require(self._pairs, None, "A"), np.require(self._similar, None, "A")
+        self._bounds, self._weights = np.require(self._bounds, None, "A"), np.require(self._weights, None, "A")
 
     def release(self) -> None:
         self._blocks.clear()

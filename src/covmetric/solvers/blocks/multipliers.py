@@ -7,12 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from covmetric._utils.validation import FloatArray
-from covmetric.problem.blocks import PairBlock, PairMultipliers
-from covmetric.problem.blocks.sources import fingerprint
+from covmetric.problem.blocks import KeyedMatrix, PairBlock, PairMultipliers
 from covmetric.solvers.systems import rates_along
 
 
-def ratios_along(block: PairBlock, name: str, E: FloatArray) -> FloatArray:
+def ratios_along(block: PairBlock, name: str, E: KeyedMatrix) -> FloatArray:
     """Return <A_k, E> / b_k of the pairs of a block. The last value of each name is kept.
 
     Parameters
@@ -21,15 +20,15 @@ def ratios_along(block: PairBlock, name: str, E: FloatArray) -> FloatArray:
         The block.
     name : str
         What E is: a metric, or a change of it.
-    E : array of shape (n, n)
-        A symmetric matrix.
+    E : KeyedMatrix
+        A symmetric matrix of shape (n, n).
 
     Returns
     -------
     array of shape (q,)
     """
     problem = block.problem
-    ratios: FloatArray = block.known(name, fingerprint(E), lambda: rates_along(problem.sums, E) / problem.bounds)
+    ratios: FloatArray = block.known(name, E.key, lambda: rates_along(problem.sums, E.array) / problem.bounds)
     return ratios
 
 
@@ -39,16 +38,22 @@ class StepMultipliers(PairMultipliers):
 
     Attributes
     ----------
-    W : array of shape (n, n)
+    W : KeyedMatrix
         The metric.
-    change : array of shape (n, n) or None
+    change : KeyedMatrix or None
         The step dW. None means alpha(W).
     """
 
-    W: FloatArray | None = None
-    change: FloatArray | None = None
+    W: KeyedMatrix | None = None
+    change: KeyedMatrix | None = None
 
-    def _raw(self, block: PairBlock) -> FloatArray:
+    def raw(self, block: PairBlock) -> FloatArray:
+        assert self.W is not None
+        key = self.W.key + (b"" if self.change is None else self.change.key)
+        multipliers: FloatArray = block.known("multipliers", key, lambda: self._computed(block))
+        return multipliers
+
+    def _computed(self, block: PairBlock) -> FloatArray:
         assert self.W is not None
         problem, slack = block.problem, block.problem.slack
         s = ratios_along(block, "metric", self.W)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from covmetric._utils.validation import FloatArray
+from covmetric._utils.validation import FloatArray, IntArray
 from covmetric.problem import MetricProblem
-from covmetric.problem.blocks import PairBlock, PairPass
+from covmetric.problem.blocks import KeyedMatrix, PairBlock, PairPass
 from covmetric.solvers.blocks.multipliers import StepMultipliers, ratios_along
 from covmetric.solvers.systems import ActiveTerms, dense_sums, rates_along
 from covmetric.solvers.systems.terms import compiled_kernels
@@ -18,14 +19,18 @@ from covmetric.solvers.systems.terms import compiled_kernels
 _SAMPLE = 64
 
 
-def _active_terms(block: PairBlock, W: FloatArray, C: FloatArray, fraction: float) -> ActiveTerms:
+def _active_terms(block: PairBlock, W: KeyedMatrix, C: FloatArray, fraction: float) -> ActiveTerms:
     """Return the contributions of the active pairs of a block at W = C C^T, with a fraction of the weights."""
     problem = block.problem
-    s = ratios_along(block, "metric", W)
-    active = np.flatnonzero(problem.terms.active(s) & (s > 0.0))
-    s, b = s[active], problem.bounds[active]
-    ratio = fraction * problem.weights[active] / b
-    return ActiveTerms(problem, C, active, ratio * problem.slack.gradient(s), ratio / b * problem.slack.curvature(s))
+
+    def compute() -> tuple[IntArray, FloatArray, FloatArray]:
+        s = ratios_along(block, "metric", W)
+        active = np.flatnonzero(problem.terms.active(s) & (s > 0.0))
+        s, b = s[active], problem.bounds[active]
+        ratio = fraction * problem.weights[active] / b
+        return active, ratio * problem.slack.gradient(s), ratio / b * problem.slack.curvature(s)
+
+    return ActiveTerms(problem, C, *block.known("active", W.key + struct.pack("d", fraction), compute))
 
 
 def _weighted_sum(problem: MetricProblem, weights: FloatArray) -> FloatArray:
@@ -50,7 +55,7 @@ class GradientPass(PairPass):
     """The loss at W = C C^T and the sum of forces_k A_k; in the coordinates of C, with the matrix of the system."""
 
     dense: bool
-    W: FloatArray
+    W: KeyedMatrix
     C: FloatArray
     fraction: float
 
@@ -68,7 +73,7 @@ class GradientPass(PairPass):
 class HessianPass(PairPass):
     """The sum of h_k <A_k, E> A_k over the pairs that are active at W."""
 
-    W: FloatArray
+    W: KeyedMatrix
     fraction: float
     E: FloatArray
 
@@ -88,7 +93,7 @@ class HessianPass(PairPass):
 class PreconditionerPass(PairPass):
     """The sums of h_k and h_k A_k, and a sample of the sums of h_k ||B_k||^2 and of h_k."""
 
-    W: FloatArray
+    W: KeyedMatrix
     C: FloatArray
     fraction: float
 
@@ -107,8 +112,8 @@ class PreconditionerPass(PairPass):
 class RayPass(PairPass):
     """The loss and its derivative at W + t dW."""
 
-    W: FloatArray
-    change: FloatArray
+    W: KeyedMatrix
+    change: KeyedMatrix
     fraction: float
     t: float
 
@@ -143,7 +148,7 @@ class CandidatePass(PairPass):
         problem = block.problem
         values: list[float] = []
         for candidate in self.candidates:
-            raw = candidate._raw(block)
+            raw = candidate.raw(block)
             clipped = problem.clipped(raw)
             values += [float((raw != clipped).sum()), problem.dual_losses(clipped)]
         return tuple(values)

@@ -9,7 +9,7 @@ from scipy.linalg import lapack
 
 from covmetric._utils.validation import FloatArray, is_number
 from covmetric.problem import BlockProblem, CertifiedPoint
-from covmetric.problem.blocks import PairMultipliers, ZeroMultipliers
+from covmetric.problem.blocks import KeyedMatrix, PairMultipliers, ZeroMultipliers
 from covmetric.solvers.base import Solver, StepFailed, StepStalled
 from covmetric.solvers.blocks.choice import matrix_pays
 from covmetric.solvers.blocks.multipliers import StepMultipliers
@@ -77,8 +77,8 @@ class _BlockRay:
 
     problem: BlockProblem
     state: BlockState
-    W: FloatArray
-    change: FloatArray
+    W: KeyedMatrix
+    change: KeyedMatrix
     stretch: Stretch
     regulariser: float
 
@@ -88,7 +88,7 @@ class _BlockRay:
 
     def at(self, t: float) -> tuple[float, float]:
         logdet, logdet_slope = self.stretch.logdet(t)
-        trace_rate = float(self.change.trace())
+        trace_rate = float(self.change.array.trace())
         task = RayPass(self.W, self.change, self.state.weight_fraction, t)
         loss, slope = self.problem.total(task)
         return self.regulariser - logdet + t * trace_rate + loss, trace_rate - logdet_slope + slope
@@ -128,13 +128,13 @@ class BlockNewton(Solver[BlockState]):
 
     def step(self, problem: BlockProblem, state: BlockState) -> None:  # type: ignore[override]
         C, half, fraction = state.C, problem.half, state.weight_fraction
-        W = _symmetric(C @ C.T)
+        W = KeyedMatrix.of(_symmetric(C @ C.T))
         loss, gradient, x = _direction(problem, state, W)
         decrement = -float(gradient @ x)
         if not np.isfinite(decrement):
             raise StepFailed
         Delta = half.unpack(x)
-        dW = _symmetric(C @ Delta @ C.T)
+        dW = KeyedMatrix.of(_symmetric(C @ Delta @ C.T))
         stretch = Stretch(Delta, half.identity)
         regulariser = float(np.vdot(C, C)) - _logdet(C) - problem.n
         value = regulariser + loss
@@ -158,8 +158,8 @@ class BlockNewton(Solver[BlockState]):
         self,
         problem: BlockProblem,
         state: BlockState,
-        W: FloatArray,
-        dW: FloatArray,
+        W: KeyedMatrix,
+        dW: KeyedMatrix,
         stretch: Stretch,
         gradient: FloatArray,
         value: float,
@@ -222,7 +222,7 @@ def _best_multiple(problem: BlockProblem, fraction: float) -> float:
     return multiple_near_minimum(problem.n, lambda w: problem.total(MultiplePass(w, fraction))[:3])
 
 
-def _direction(problem: BlockProblem, state: BlockState, W: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+def _direction(problem: BlockProblem, state: BlockState, W: KeyedMatrix) -> tuple[float, FloatArray, FloatArray]:
     """Return the loss at W, and the gradient and the Newton direction as half vectors in the coordinates of C."""
     C, half, fraction = state.C, problem.half, state.weight_fraction
     loss, force, *matrix = problem.total(GradientPass(state.dense, W, C, fraction))
