@@ -24,7 +24,7 @@ KEPT_BYTES = 2**24
 # Pairs per block of a large problem: differences of this many bytes, and between these numbers of pairs. Blocks are
 # the unit of work of threads and workers: large enough that handing one out takes no time, small enough that eight
 # threads have several each.
-BLOCK_BYTES = 2**24
+BLOCK_BYTES = 2**25
 BLOCK_PAIRS = (2**10, 2**16)
 # Consecutive blocks are summed up together if there are more than this many, so that what a step moves does not grow
 # with the number of pairs.

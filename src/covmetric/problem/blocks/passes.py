@@ -155,7 +155,7 @@ class ViolationPass(PairPass):
 
 @dataclass(frozen=True)
 class CertificatePass(PairPass):
-    """The values of `LossPass`, `DualPass` and `ViolationPass` in one pass, which is all that most certificates need."""
+    """The values of `LossPass`, `DualPass` and `ViolationPass` in one pass: all that most certificates need."""
 
     W: FloatArray
     multipliers: PairMultipliers

@@ -34,7 +34,7 @@ def block_pairs(n: int, m: int) -> int:
     Examples
     --------
     >>> block_pairs(9, 9), block_pairs(1000, 1000)
-    (25890, 1024)
+    (51781, 1024)
     """
     low, high = BLOCK_PAIRS
     return min(max(BLOCK_BYTES // (8 * n * m), low), high)

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from covmetric._utils.validation import FloatArray
+from covmetric.problem import MetricProblem
 from covmetric.problem.blocks import KeyedMatrix, PairBlock, PairMultipliers
+from covmetric.problem.sums import is_multiple_of_identity
 from covmetric.solvers.systems import rates_along
 
 
@@ -27,9 +29,14 @@ def ratios_along(block: PairBlock, name: str, E: KeyedMatrix) -> FloatArray:
     -------
     array of shape (q,)
     """
-    problem = block.problem
-    ratios: FloatArray = block.known(name, E.key, lambda: rates_along(problem.sums, E.array) / problem.bounds)
+    ratios: FloatArray = block.known(name, E.key, lambda: _computed_ratios(block.problem, E.array))
     return ratios
+
+
+def _computed_ratios(problem: MetricProblem, E: FloatArray) -> FloatArray:
+    if is_multiple_of_identity(E):  # as at the start of a solve
+        return np.asarray(E[0, 0] * problem.squared_norms / problem.bounds)
+    return rates_along(problem.sums, E) / problem.bounds
 
 
 @dataclass(frozen=True)
