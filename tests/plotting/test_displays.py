@@ -284,7 +284,7 @@ def test_axes_that_cannot_be_divided_get_a_clear_message(classifier):
 
 
 def test_the_page_on_plots_names_every_display_and_its_example_runs(tmp_path, monkeypatch):
-    page = (Path(__file__).parents[2] / "docs" / "plotting.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "guide" / "plotting.md").read_text()
     table = [line.split("`")[1] for line in page.splitlines() if line.startswith("| `")]
     assert sorted(table) == sorted(display.__name__ for display in DISPLAYS)
     monkeypatch.chdir(tmp_path)
