@@ -22,7 +22,7 @@ def two_workers(megabytes: int) -> Iterator[Any]:
     """Start two worker processes of one thread each, with a limit on their memory; yield a client."""
     from distributed import Client, LocalCluster
 
-    settings = {"host": "127.0.0.1", "n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    settings = {"host": "127.0.0.1", "n_workers": 2, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
     with LocalCluster(**settings, memory_limit=megabytes * 10**6) as cluster, Client(cluster) as client:
         yield client
 
