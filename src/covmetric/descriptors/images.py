@@ -14,7 +14,7 @@ from tqdm import tqdm
 from covmetric._utils.parallel import run_calls
 from covmetric._utils.threads import limited_threads
 from covmetric._utils.tuning import IMAGES_PER_JOB
-from covmetric._utils.validation import FloatArray, IntArray
+from covmetric._utils.validation import FloatArray, IntArray, check_n_jobs
 from covmetric._utils.warning import warn
 from covmetric.descriptors.base import Descriptor
 from covmetric.descriptors.features import Feature, Features, feature_list, feature_names, pixel_features
@@ -114,6 +114,7 @@ class ImageCovariances(Descriptor):
         self.feature_names_ = feature_names(self.features)
         if self.errors not in ("raise", "skip"):
             raise ValueError(f"errors must be 'raise' or 'skip', got {self.errors!r}")
+        check_n_jobs(self.n_jobs)
         get_regions(self.regions).for_images(1)
         _one_mask_per_image(self.mask, len(self.mask) if isinstance(self.mask, list) else 1)
 
@@ -229,6 +230,7 @@ class ImageCovariances(Descriptor):
         sources, features = _as_list(images), feature_list(self.features)
         if self.errors not in ("raise", "skip"):
             raise ValueError(f"errors must be 'raise' or 'skip', got {self.errors!r}")
+        check_n_jobs(self.n_jobs)
         regions = get_regions(self.regions).for_images(len(sources))
         masks = _one_mask_per_image(self.mask, len(sources))
         parts = zip(range(len(sources)), sources, masks, regions, strict=True)

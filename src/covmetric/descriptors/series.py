@@ -12,7 +12,7 @@ from sklearn.utils import Bunch
 from covmetric._utils.parallel import run_calls
 from covmetric._utils.threads import limited_threads
 from covmetric._utils.tuning import SERIES_PER_JOB
-from covmetric._utils.validation import FloatArray, as_floats, check_counts, first_index, is_number
+from covmetric._utils.validation import FloatArray, as_floats, check_counts, check_n_jobs, first_index, is_number
 from covmetric.descriptors.base import Descriptor
 from covmetric.descriptors.saving import SavedDescriptor
 
@@ -68,6 +68,7 @@ class SeriesCovariances(Descriptor):
         return int(self.n_channels_)
 
     def check_settings(self) -> None:
+        check_n_jobs(self.n_jobs)
         from pyriemann.geometry.covariance import cov_est_functions
 
         if not (callable(self.estimator) or (isinstance(self.estimator, str) and self.estimator in cov_est_functions)):
@@ -117,6 +118,7 @@ class SeriesCovariances(Descriptor):
             If X is empty, has the wrong shape or number of channels, or contains NaN or infinity, or if the estimator
             does not return finite matrices of shape (channels, channels).
         """
+        check_n_jobs(self.n_jobs)
         series = check_series(X, getattr(self, "n_channels_", None))
         starts = range(0, len(series), SERIES_PER_JOB)
         calls = ((series[start : start + SERIES_PER_JOB], self.estimator) for start in starts)

@@ -10,7 +10,7 @@ from tqdm import tqdm
 
 from covmetric._utils.parallel import Shared, lost_worker_errors, run_calls
 from covmetric._utils.tuning import SHARED_EMBEDDING_BYTES
-from covmetric._utils.validation import FloatArray, IntArray
+from covmetric._utils.validation import FloatArray, IntArray, check_n_jobs
 from covmetric._utils.warning import warn
 from covmetric.learning.scoring import (
     INTERRUPTED,
@@ -70,6 +70,7 @@ def search_candidates(
     UserWarning
         If some candidates fail, or the search is cut short by Ctrl-C or a worker process that dies.
     """
+    check_n_jobs(n_jobs)
     sizes = [len(candidates.lambdas) * len(scorings) for candidates in grid]
     ends = np.cumsum(sizes)
     rows = [slice(end - size, end) for end, size in zip(ends, sizes, strict=True)]

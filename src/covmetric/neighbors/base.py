@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from covmetric._utils.validation import FloatArray, IntArray, as_floats, first_index, is_count
+from covmetric._utils.validation import FloatArray, IntArray, as_floats, check_n_jobs, first_index, is_count
 
 _UNSCALED_EXPONENT = 8  # a spread between 2**-8 and 2**8 needs no scaling
 
@@ -59,6 +59,7 @@ class Search(ABC):
         ValueError
             If the array has the wrong shape, or has NaN or infinite entries.
         """
+        check_n_jobs(self.n_jobs)
         array = as_floats("vectors", vectors)
         if array.ndim != 2 or 0 in array.shape:
             raise ValueError(f"vectors must have shape (l, q) with l >= 1 and q >= 1, got {array.shape}")
