@@ -1,4 +1,4 @@
-"""The code of docs/scaling.md runs, except for what needs a cluster of computers."""
+"""The code of docs/howto/scaling.md runs, except for what needs a cluster of computers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parents[2] / "docs" / "scaling.md"
+PAGE = Path(__file__).parents[2] / "docs" / "howto" / "scaling.md"
 BLOCK = re.compile(r"(<!-- not run: .*? -->\n)?^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
