@@ -16,6 +16,13 @@ from covmetric import CovMetricCV
 from covmetric.datasets import make_spd_classes
 from covmetric.neighbors import get_search
 
+#: The settings of joblib under which the section `search` runs.
+WAYS: dict[str, dict[str, Any]] = {
+    "one process": {"backend": "sequential"},
+    "two processes": {"backend": "loky", "n_jobs": 2},
+    "two workers": {"backend": "dask"},
+}
+
 
 @contextmanager
 def two_workers(megabytes: int) -> Iterator[Any]:
@@ -43,15 +50,10 @@ def run_search(options: argparse.Namespace) -> None:
     """Print the times of the same search in one process, two processes and on two workers."""
     data = make_spd_classes(n_classes=4, n_per_class=options.examples // 4, n=options.size, random_state=0)
     with two_workers(2000):
-        ways = {
-            "one process": {"backend": "sequential"},
-            "two processes": {"backend": "loky", "n_jobs": 2},
-            "two workers": {"backend": "dask"},
-        }
-        seconds: dict[str, list[float]] = {name: [] for name in ways}
+        seconds: dict[str, list[float]] = {name: [] for name in WAYS}
         results = set()
         for repeat in range(options.repeats + 1):  # the first one starts processes and loads kernels
-            for name, way in ways.items():
+            for name, way in WAYS.items():
                 start = time.perf_counter()
                 with parallel_config(**way):
                     found = CovMetricCV(random_state=0).fit(data.X, data.y)
