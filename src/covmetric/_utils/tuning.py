@@ -37,12 +37,12 @@ THIN_RATIO = 4
 # Dykstra is first if an epoch takes at most the first fraction of the time of a Newton step. Up to the second one, it
 # is first if Newton's method is expected to need many steps. Up to the third one, Newton's model must also hold only
 # nearby.
-CHEAP_EPOCH, DEAR_EPOCH, VERY_DEAR_EPOCH = 0.3, 2.0, 8.0
+CHEAP_EPOCH, DEAR_EPOCH, VERY_DEAR_EPOCH = 0.27, 2.0, 8.0
 # Newton's method needs few steps if the losses have less curvature per dimension than this (log det has 1), with at
 # most n(n+1)/2 pairs and with more.
-EASY_STIFFNESS, EASY_STIFFNESS_MANY_PAIRS = 1.0, 10.0
+EASY_STIFFNESS, EASY_STIFFNESS_MANY_PAIRS = 1.0, 5.0
 # With more curvature than this, Dykstra crawls, and Newton's method solves the problem, unless its path is long.
-HARD_STIFFNESS = 1000.0
+HARD_STIFFNESS = 10_000.0
 # Newton's model holds only nearby if the curvature grows by more than the second number from the best multiple of the
 # identity to the metric that is larger by the first number.
 STRETCH, STEADY_GROWTH = 4.0, 2.0
