@@ -206,11 +206,7 @@ def sweep_blocks(W, alpha, rows, pairs, y, b, c, order, xi, xi_prime, gradient, 
             alpha[k] = 0.0 if u == limit else max(alpha[k] + y[k] * u, 0.0)
             counts[0] += 1
             moved = True
-        if status != DONE:
-            for a in range(first + m):
-                for j in range(a):
-                    M[a, j] = 0.0
-        if moved:
+        if moved:  # after a breakdown, the columns that were not visited have a scale of zero
             _apply(W, G[:count], M, scales, Z, ints, reals, options)
         if status != DONE:
             break
