@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from covmetric import MetricProblem, solve
+from covmetric import MetricProblem
 from covmetric._utils import tuning
 from covmetric.slacks import get_slack
 from covmetric.solvers import compiled, compiled_blocks
@@ -96,24 +96,6 @@ def test_equal_examples_have_their_full_loss_and_change_nothing(slack):
     np.testing.assert_allclose(W, plain[1], rtol=1e-12)
     assert alpha[1] > 0.0
     assert alpha[2] == 0.0
-
-
-def test_dykstra_visits_thin_examples_in_blocks(monkeypatch):
-    """After a breakdown, the rest of the epoch continues from a rebuilt metric."""
-    real, calls = compiled_blocks.sweep_blocks, []
-
-    def flaky(W, alpha, rows, pairs, y, b, c, order, *rest):
-        calls.append(len(order))
-        if len(calls) == 2:
-            real(W, alpha, rows, pairs, y, b, c, order[:4], *rest)
-            W[:] = np.nan
-            return compiled.BROKEN
-        return real(W, alpha, rows, pairs, y, b, c, order, *rest)
-
-    monkeypatch.setattr(compiled_blocks, "sweep_blocks", flaky)
-    result = solve(thin_problem(8, 1, 12), "dykstra", tol=1e-8, random_state=0)
-    assert result.status.name == "SOLVED"
-    assert calls[1:3] == [12, 8]
 
 
 def test_blocks_are_for_few_columns_and_more_rows():
