@@ -37,10 +37,9 @@ THIN_RATIO = 4
 # Dykstra is first if an epoch takes at most the first fraction of the time of a Newton step. Up to the second one, it
 # is first if Newton's method is expected to need many steps. Up to the third one, Newton's model must also hold only
 # nearby.
-CHEAP_EPOCH, DEAR_EPOCH, VERY_DEAR_EPOCH = 0.27, 2.0, 8.0
-# Newton's method needs few steps if the losses have less curvature per dimension than this (log det has 1), with at
-# most n(n+1)/2 pairs and with more.
-EASY_STIFFNESS, EASY_STIFFNESS_MANY_PAIRS = 1.0, 5.0
+CHEAP_EPOCH, DEAR_EPOCH, VERY_DEAR_EPOCH = 0.22, 2.0, 8.0
+# Newton's method needs few steps if the losses have less curvature per dimension than this (log det has 1).
+EASY_STIFFNESS = 4.0
 # With more curvature than this, Dykstra crawls, and Newton's method solves the problem, unless its path is long.
 HARD_STIFFNESS = 10_000.0
 # Newton's model holds only nearby if the curvature grows by more than the second number from the best multiple of the
@@ -120,7 +119,7 @@ def certificate_seconds(n: int, m: int, n_pairs: int, kept: bool) -> float:
     """
     if kept:
         return 2.5e-4 + n_pairs * 4e-10 * n * n + 7e-10 * n**3
-    return 1.5e-4 + n_pairs * m * (2e-8 + 1.3e-9 * n + 5e-11 * n * n) + 8e-11 * n**3
+    return 3e-4 + n_pairs * m * (2e-8 + 1.3e-9 * n + 5e-11 * n * n) + 8e-11 * n**3
 
 
 # --- The linear system of a Newton step (python -m benchmarks.solvers grid; python -m benchmarks.blocks) --------------

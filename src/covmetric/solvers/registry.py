@@ -9,7 +9,6 @@ from covmetric._utils.tuning import (
     CHEAP_EPOCH,
     DEAR_EPOCH,
     EASY_STIFFNESS,
-    EASY_STIFFNESS_MANY_PAIRS,
     HARD_STIFFNESS,
     STEADY_GROWTH,
     STRETCH,
@@ -117,5 +116,5 @@ def _dykstra_pays(problem: MetricProblem) -> bool:
         return True
     if epoch >= DEAR_EPOCH:
         steady = stiffness(problem, STRETCH * ratios) <= STEADY_GROWTH * stiff
-        return stiff > EASY_STIFFNESS_MANY_PAIRS and not steady
-    return stiff > (EASY_STIFFNESS if problem.sums.half.size >= K else EASY_STIFFNESS_MANY_PAIRS)
+        return stiff > EASY_STIFFNESS and not steady
+    return stiff > EASY_STIFFNESS
