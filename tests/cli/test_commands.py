@@ -72,10 +72,12 @@ def test_fit_says_what_it_learned(home):
     printed = " ".join((home / "fit.txt").read_text().split())
     assert "Learned from 18 images of 3 classes: bark, sand, wood." in printed
     assert re.search(r"phi (relog|tangent-pca), lambda \S+, rule 0\.\d\d svm", printed)
-    assert (
-        "Accuracy of this metric with a single rule, in cross-validation on these data: " in printed
-        and "The model is in textures.model." in printed
+    found = re.search(
+        r"Accuracy of images, outside the training folds, .*: (\S+)( ± \S+)? percent \((\d+) of 18", printed
     )
+    assert float(found[1]) == pytest.approx(100 * int(found[3]) / 18, abs=0.05)
+    assert "because phi and lambda were chosen on the same folds. " in printed
+    assert "The model is in textures.model." in printed
     assert "Certificate: objective" in printed or "The metric is fixed" in printed
     model = load_model(home / "textures.model")
     assert model[-1].rule == "auto" and model[0].features == "grey"
@@ -191,6 +193,27 @@ def test_patches_describe_several_regions(run, home):
     printed = run("explain", "patches.model", "new/wood/6.png").out
     assert "nearest training images" in printed and "[top, left, height, width] = [" in printed
     assert "images" in run("evaluate", "patches.model", "new", "--json").out
+
+
+def test_patches_print_the_accuracy_of_images_and_of_patches(run, home):
+    printed = " ".join(run("fit", "train", "-o", "votes.model", "--patches", "20", "--phi", "log").out.split())
+    whole = re.search(
+        r"Accuracy of images by the vote of their patches, outside .*?: .*?\((\d+) of 18 images\)", printed
+    )
+    single = re.search(r"Accuracy of single patches: .*? percent \((\d+) of 72 patches\)", printed)
+    model = load_model(home / "votes.model")
+    assert int(whole[1]) == model.out_of_fold_counts_[:, 0].sum()
+    assert int(single[1]) == model.classifier_.out_of_fold_counts_[:, 0].sum()
+    facts = json.loads(run("info", "votes.model", "--json").out)
+    assert facts["score"] == int(whole[1]) / 18 and facts["patch_score"] == int(single[1]) / 72
+    assert " ".join(facts["accuracy"]) in " ".join(run("info", "votes.model", "--card").out.split())
+
+
+def test_fit_without_folds_says_that_no_accuracy_was_measured(run):
+    printed = " ".join(run("fit", "train", "-o", "plain.model", "--rule", "mean", "--lam", "inf").out.split())
+    assert (
+        "No accuracy was measured while the model was fitted. To measure it: covmetric evaluate plain.model" in printed
+    )
 
 
 def test_series_and_matrices(run, home):

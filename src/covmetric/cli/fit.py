@@ -137,8 +137,8 @@ def _check_options(options: argparse.Namespace) -> None:
 
 
 def _print_result(facts: dict[str, object]) -> None:
-    classes, rule, score = facts["classes"], facts["rule"], facts["score"]
-    assert isinstance(classes, list) and isinstance(rule, dict)
+    classes, rule, accuracy = facts["classes"], facts["rule"], facts["accuracy"]
+    assert isinstance(classes, list) and isinstance(rule, dict) and isinstance(accuracy, list)
     settings = facts["parameters"]
     assert isinstance(settings, dict)
     from covmetric.learning.rules import describe_rule
@@ -147,10 +147,11 @@ def _print_result(facts: dict[str, object]) -> None:
         f"Learned from {facts['n_examples']} {facts['kind']} of {len(classes)} classes: {', '.join(classes)}."
     )
     print_wrapped(f"phi {settings.get('phi')}, lambda {settings.get('lam')}, rule {describe_rule(rule)}.")
-    if isinstance(score, float):
+    for sentence in accuracy:
+        print_wrapped(sentence)
+    if facts["score"] is None:
         print_wrapped(
-            f"Accuracy of this metric with a single rule, in cross-validation on these data: {100 * score:.1f} percent "
-            "(optimistic, because the settings were chosen by it)."
+            f"To measure it: covmetric evaluate {facts['model']} OTHER_DATA, or covmetric compare on these data."
         )
     certificate = facts["certificate"]
     if isinstance(certificate, dict):
