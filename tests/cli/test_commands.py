@@ -216,6 +216,37 @@ def test_fit_without_folds_says_that_no_accuracy_was_measured(run):
     )
 
 
+def test_vectors_are_taken_by_every_command_that_uses_a_model(run, home):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((40, 5)), np.repeat(["low", "high"], 20)
+    X[y == "high", 2] += 3.0
+    np.savez(home / "vectors.npz", X=X[::2], y=y[::2], names=[f"row {i}" for i in range(20)])
+    np.savez(home / "more.npz", X=X[1::2], y=y[1::2])
+    np.save(home / "row.npy", X[1:2])
+    (home / "more.csv").write_text("label\n" + "\n".join(y[1::2]) + "\n")
+    np.save(home / "more.npy", X[1::2])
+    assert "Learned from 20 vectors of 2 classes: high, low." in run("fit", "vectors.npz", "-o", "vectors.model").out
+    model = load_model(home / "vectors.model")
+    assert model.n_features_in_ == 5 and model.metric_.embedding.takes_vectors
+    for data in (["more.npz"], ["more.npy", "--labels", "more.csv"]):
+        result = json.loads(run("evaluate", "vectors.model", *data, "--json").out)
+        assert result["model"]["kind"] == "vectors"
+        assert result["accuracy"] == model.score(X[1::2], y[1::2]) > 0.7
+    assert "low" in run("predict", "vectors.model", "row.npy").out
+    found = json.loads(run("search", "vectors.model", "row.npy", "-k", "2", "--json").out)
+    distances, indices = model.kneighbors(X[1:2], 2)
+    assert [one["name"] for one in found["queries"][0]["neighbors"]] == [f"row {i}" for i in indices[0]]
+    assert "class low" in run("explain", "vectors.model", "row.npy").out
+    assert "takes vectors" in run("info", "vectors.model").out
+    run("report", "vectors.model", "-o", "vectors.html")
+    assert "entries of a vector" in (home / "vectors.html").read_text()
+    np.savez(home / "wide.npz", X=X[:, :4], y=y)
+    message = run("evaluate", "vectors.model", "wide.npz", code=2).err
+    assert "4" in message and "5" in message and "Traceback" not in message
+    np.savez(home / "cubes.npz", X=np.ones((4, 3, 3)), y=[0, 1, 0, 1])
+    assert "must hold numbers of shape (l, d) for vectors" in run("predict", "vectors.model", "cubes.npz", code=2).err
+
+
 def test_series_and_matrices(run, home):
     rng = np.random.default_rng(0)
     y = np.arange(30) % 2

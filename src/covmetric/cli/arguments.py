@@ -61,6 +61,58 @@ def positive_number(text: str) -> float:
     return value
 
 
+def nonnegative_number(text: str) -> float:
+    """Convert an argument to a finite number that is not negative; a type for argparse.
+
+    Parameters
+    ----------
+    text : str
+        The argument.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    argparse.ArgumentTypeError
+        If the argument is not such a number.
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0.0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number >= 0")
+    return value
+
+
+def number_of_jobs(text: str) -> int:
+    """Convert an argument to a number of processes; a type for argparse.
+
+    Parameters
+    ----------
+    text : str
+        The argument.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    argparse.ArgumentTypeError
+        If the argument is not an integer, or is 0.
+    """
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
+    if value == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of processes: 1, 2, ..., or -1 for all processors")
+    return value
+
+
 def check_folder_of(option: str, path: Path) -> None:
     """Raise ValueError if the folder of a file does not exist.
 
