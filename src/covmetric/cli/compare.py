@@ -136,10 +136,7 @@ def run(options: argparse.Namespace) -> int | None:
         "parameters": {name: getattr(table, name) for name in ("folds", "repeats", "seed", "reg")},
         **table.as_dict(),
     }
-    if options.json:
-        print_json(result)
-    else:
-        print_comparison(table, data.content)
+    # Files are written before anything is printed, because a reader may close the output early.
     if options.csv is not None:
         write_csv(options.csv, table.summary())
     if options.out is not None:
@@ -151,6 +148,11 @@ def run(options: argparse.Namespace) -> int | None:
         from covmetric.report import comparison_page, write_page
 
         write_page(comparison_page(result), options.report)
+    if options.json:
+        print_json(result)
+    else:
+        print_comparison(table, data.content)
+    if options.report is not None:
         say_page(options)
     if table.interrupted:
         raise KeyboardInterrupt

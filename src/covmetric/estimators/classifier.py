@@ -640,8 +640,8 @@ def _fit_blend(
     After Ctrl-C, warn and return the best rule.
     """
     try:
-        scorings, *predicted = learner._out_of_fold(X, codes, groups)
-        return Blend.fit(scorings, predicted[0], predicted[1]), tuple(predicted)
+        scorings, probabilities, tested, tests = learner._out_of_fold(X, codes, groups)
+        return Blend.fit(scorings, probabilities, tested), (probabilities, tested, tests)
     except KeyboardInterrupt:
         warn("the calibration was cut short (Ctrl-C); the best rule is used alone, and is not calibrated")
         return Blend.single(Scoring(**learner.best_rule_), Calibration.neutral()), None
