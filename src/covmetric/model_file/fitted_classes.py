@@ -54,9 +54,9 @@ class FittedClass:
     attributes: dict[str, str]
     optional: frozenset[str] = frozenset()
     choices: dict[str, frozenset[Any]] = field(default_factory=dict)
-    required_by: Callable[[dict[str, Any]], set[str]] = field(default=lambda state: set())
-    derived: Callable[[Any], dict[str, Any]] = field(default=lambda estimator: {})
-    check: Callable[[Any], None] = field(default=lambda estimator: None)
+    required_by: Callable[[dict[str, Any]], set[str]] = field(default_factory=lambda: lambda state: set())
+    derived: Callable[[Any], dict[str, Any]] = field(default_factory=lambda: lambda estimator: {})
+    check: Callable[[Any], None] = field(default_factory=lambda: lambda estimator: None)
 
     def get_state(self, estimator: Any) -> dict[str, Any]:
         """Return the parameters and the attributes of an estimator.
