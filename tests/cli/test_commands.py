@@ -425,6 +425,21 @@ def test_closed_output_gives_exit_code_1(home):
     assert (done.returncode, done.stderr) == (1, "")
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [("evaluate", "textures.model", "new"), ("compare", "train", "--methods", "log-3nn,covmetric-3nn", "--folds", "2")],
+    ids=["evaluate", "compare"],
+)
+def test_page_is_written_although_the_output_is_closed(arguments, home, tmp_path):
+    """`covmetric evaluate MODEL DATA --report page.html | head -1` must not lose the page."""
+    read, write = os.pipe()
+    os.close(read)
+    page = tmp_path / "page.html"
+    done = covmetric(*arguments, "--report", page, cwd=home, stdout=write, stderr=subprocess.PIPE)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (1, "") and "data-query" in page.read_text()
+
+
 def test_output_that_was_never_open_is_no_error(home):
     line = " ".join([*COMMAND, "info", "textures.model", ">&-"])
     done = subprocess.run(["sh", "-c", line], cwd=home, env=ENVIRONMENT, capture_output=True, text=True, check=False)
