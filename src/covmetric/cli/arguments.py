@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import tempfile
 from collections.abc import Callable
@@ -52,13 +53,7 @@ def positive_number(text: str) -> float:
     argparse.ArgumentTypeError
         If the argument is not a positive, finite number.
     """
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0.0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
-    return value
+    return _number(text, lambda value: value > 0.0, "a positive number")
 
 
 def nonnegative_number(text: str) -> float:
@@ -78,12 +73,17 @@ def nonnegative_number(text: str) -> float:
     argparse.ArgumentTypeError
         If the argument is not such a number.
     """
+    return _number(text, lambda value: value >= 0.0, "a number >= 0")
+
+
+def _number(text: str, is_valid: Callable[[float], bool], what: str) -> float:
+    """Convert an argument to a finite number that passes a test."""
     try:
         value = float(text)
     except ValueError:
-        value = -1.0
-    if not 0.0 <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number >= 0")
+        value = float("nan")
+    if not (math.isfinite(value) and is_valid(value)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not {what}")
     return value
 
 
