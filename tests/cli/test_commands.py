@@ -103,7 +103,7 @@ def test_evaluate_prints_a_run_in_pure_json(home):
         "|Iyy|",
     ]
     documented = set()
-    page = (Path(__file__).parents[2] / "docs" / "cli.md").read_text().partition("## JSON")[2]
+    page = (Path(__file__).parents[2] / "docs" / "guide" / "cli.md").read_text().partition("## JSON")[2]
     for entries, where in re.findall(r"^\| (`[^|]*?) \|.*\| (both|`evaluate`|`compare`) \|$", page, flags=re.MULTILINE):
         documented |= set(re.findall(r"`(\w+)`", entries)) if where != "`compare`" else set()
     assert set(result) == documented
@@ -234,7 +234,7 @@ def test_vectors_are_taken_by_every_command_that_uses_a_model(run, home):
         assert result["accuracy"] == model.score(X[1::2], y[1::2]) > 0.7
     assert "low" in run("predict", "vectors.model", "row.npy").out
     found = json.loads(run("search", "vectors.model", "row.npy", "-k", "2", "--json").out)
-    distances, indices = model.kneighbors(X[1:2], 2)
+    indices = model.kneighbors(X[1:2], 2, return_distance=False)
     assert [one["name"] for one in found["queries"][0]["neighbors"]] == [f"row {i}" for i in indices[0]]
     assert "class low" in run("explain", "vectors.model", "row.npy").out
     assert "takes vectors" in run("info", "vectors.model").out

@@ -25,12 +25,14 @@ from covmetric.report import (
     read_run,
     render,
     run_page,
+    runs,
     search_page,
     write_page,
 )
 from covmetric.report.certificate import certificate_section
 from covmetric.report.content import Neighbors, Page, Section, Table
 from covmetric.report.environment import environment
+from covmetric.report.pictures import data_uri
 from covmetric.tasks import ModelView, data_record, evaluate, origin
 from tests.report.examples import CLASSES, DANGER, DATA, LABELS, TRAIN, classifier, comparison
 
@@ -415,3 +417,19 @@ def test_page_is_written_whatever_the_names_are(tmp_path):
     assert "caf\u00e9 ? \u2713" in written and 'id="a-b"' in written
     with pytest.raises(ValueError, match="there is no folder"):
         write_page(page, tmp_path / "missing" / "page.html")
+
+
+def test_results_that_are_too_large_or_of_no_known_kind_are_refused(tmp_path, monkeypatch):
+    path = tmp_path / "run.json"
+    path.write_text('{"confusion": {}}')
+    monkeypatch.setattr(runs, "_MAX_BYTES", 10)
+    with pytest.raises(ValueError, match=r"run\.json has 17 bytes, which is too large"):
+        read_run(path)
+    with pytest.raises(ValueError, match="neither an evaluation nor a comparison"):
+        run_page({"accuracy": 1.0})
+
+
+def test_pictures_without_pillow_name_the_remedy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "PIL.Image", None)
+    with pytest.raises(ImportError, match=r'pip install "covmetric\[images\]"'):
+        data_uri(np.zeros((2, 2, 3), dtype=np.uint8))

@@ -39,7 +39,7 @@ def comparison_page(run: Mapping[str, Any]) -> Page:
     Parameters
     ----------
     run : mapping
-        What ``covmetric compare --json`` writes; docs/cli.md lists the entries.
+        What ``covmetric compare --json`` writes; docs/guide/cli.md lists the entries.
 
     Returns
     -------

@@ -33,7 +33,7 @@ def evaluation_page(run: Mapping[str, Any], view: ModelView | None = None, input
     Parameters
     ----------
     run : mapping
-        What ``covmetric evaluate --json`` writes; docs/cli.md lists the entries.
+        What ``covmetric evaluate --json`` writes; docs/guide/cli.md lists the entries.
     view : ModelView or None, default=None
         The model. If given, its plots and the neighbours of examples are shown.
     inputs : Inputs or None, default=None
