@@ -84,6 +84,7 @@ class Checkpoint:
         """
         arrays: dict[str, Any] = {
             "C": state.C,
+            **_steps_to(state.W),
             "numbers": np.array([getattr(state, name) for name in _NUMBERS]),
             "counts": np.array([int(getattr(state, name)) for name in _COUNTS]),
             "history": np.array([row[:6] for row in progress.rows], dtype=np.float64),
@@ -148,7 +149,8 @@ class Checkpoint:
             counts[name] = bool(counts[name])
         candidate = _restore("candidate", model["candidate"], arrays, self._shape)
         C = _matrix(arrays["C"], self._shape)
-        resumed = replace(state, C=C, multipliers=candidate, **numbers, **counts)
+        W = _after_steps(arrays, self._shape)
+        resumed = replace(state, C=C, W=W, multipliers=candidate, **numbers, **counts)
         points = [self._point(name, model, arrays) for name in ("best_metric", "best_multipliers")]
         rows = [
             (int(row[0]), int(row[1]), *row[2:], phase)
@@ -180,6 +182,27 @@ def _matrix(array: FloatArray, shape: tuple[int, int]) -> FloatArray:
     return array
 
 
+def _steps_to(matrix: KeyedMatrix) -> dict[str, Any]:
+    """Return a matrix, and the steps that led to it, as arrays."""
+    steps = matrix.steps()[::-1]
+    return {
+        "metrics": np.array([*(before.array for before, _, _ in steps), matrix.array]),
+        "changes": np.array([change.array for _, _, change in steps]).reshape(-1, *matrix.array.shape),
+        "lengths": np.array([t for _, t, _ in steps], dtype=np.float64),
+    }
+
+
+def _after_steps(arrays: dict[str, Any], shape: tuple[int, int]) -> KeyedMatrix:
+    """Return the matrix of the arrays of `_steps_to`."""
+    metrics, changes, lengths = arrays["metrics"], arrays["changes"], arrays["lengths"]
+    if not (metrics.ndim == changes.ndim == 3 and len(metrics) - 1 == len(changes) == len(lengths)):
+        raise ValueError("its steps are incomplete")
+    matrix = KeyedMatrix.of(_matrix(metrics[0], shape))
+    for array, change, t in zip(metrics[1:], changes, lengths.tolist(), strict=True):
+        matrix = matrix.moved(t, KeyedMatrix.of(_matrix(change, shape)), _matrix(array, shape))
+    return matrix
+
+
 def _describe(name: str, multipliers: PairMultipliers, arrays: dict[str, Any]) -> dict[str, Any]:
     """Return the description of multipliers, and add their matrices to the arrays."""
     if isinstance(multipliers, ZeroMultipliers):
@@ -187,7 +210,7 @@ def _describe(name: str, multipliers: PairMultipliers, arrays: dict[str, Any]) -
     if not isinstance(multipliers, StepMultipliers):
         raise ValueError("a solve with a warm start cannot be saved before its first step")
     assert multipliers.W is not None
-    arrays[f"{name}_W"] = multipliers.W.array
+    arrays |= {f"{name}_{part}": array for part, array in _steps_to(multipliers.W).items()}
     if multipliers.change is not None:
         arrays[f"{name}_change"] = multipliers.change.array
     return {"kind": "step", "theta": multipliers.theta}
@@ -199,6 +222,6 @@ def _restore(name: str, description: dict[str, Any], arrays: dict[str, Any], sha
     change = arrays.get(f"{name}_change")
     return StepMultipliers(
         theta=float(description["theta"]),
-        W=KeyedMatrix.of(_matrix(arrays[f"{name}_W"], shape)),
+        W=_after_steps({part: arrays[f"{name}_{part}"] for part in ("metrics", "changes", "lengths")}, shape),
         change=None if change is None else KeyedMatrix.of(_matrix(change, shape)),
     )

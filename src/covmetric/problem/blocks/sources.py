@@ -75,18 +75,22 @@ def fingerprint(*values: Any) -> bytes:
 
 @dataclass(frozen=True, eq=False)
 class KeyedMatrix:
-    """A matrix with its fingerprint, which is computed once for all blocks.
+    """A matrix with a key that determines what blocks compute from it, down to the last bit.
 
     Attributes
     ----------
     array : array of shape (n, n)
         The matrix, exactly symmetric.
     key : bytes
-        Its fingerprint.
+        The fingerprint of the matrix, or of the step that led to it.
+    step : tuple of (KeyedMatrix, float, KeyedMatrix) or None, default=None
+        W, t and dW if the matrix is W + t dW. Sums over pairs, which are linear in it, are then those of W plus t times
+        those of dW.
     """
 
     array: FloatArray
     key: bytes
+    step: tuple[KeyedMatrix, float, KeyedMatrix] | None = None
 
     @classmethod
     def of(cls, array: FloatArray) -> KeyedMatrix:
@@ -102,6 +106,37 @@ class KeyedMatrix:
         KeyedMatrix
         """
         return cls(array, fingerprint(array))
+
+    def moved(self, t: float, change: KeyedMatrix, array: FloatArray) -> KeyedMatrix:
+        """Return the matrix after a step.
+
+        Parameters
+        ----------
+        t : float
+            The length of the step.
+        change : KeyedMatrix
+            Its direction.
+        array : array of shape (n, n)
+            The matrix plus t times the direction, up to rounding.
+
+        Returns
+        -------
+        KeyedMatrix
+        """
+        return KeyedMatrix(array, fingerprint(self.key.hex(), t, change.key.hex()), (self, t, change))
+
+    def steps(self) -> list[tuple[KeyedMatrix, float, KeyedMatrix]]:
+        """Return the steps that led to the matrix, the last one first.
+
+        Returns
+        -------
+        list of (KeyedMatrix, float, KeyedMatrix)
+        """
+        found, current = [], self
+        while current.step is not None:
+            found.append(current.step)
+            current = current.step[0]
+        return found
 
 
 def pass_work(source: PairSource) -> float:
@@ -183,6 +218,7 @@ class PairSource(ABC):
         self.examples, self.n_pairs, self.slack, self.coordinates = examples, n_pairs, slack, coordinates
         self.block_pairs = block_pairs(self.n, self.m)
         self.keeps_triangles = False
+        self.keeps_blocks = False
 
     @property
     def n(self) -> int:
@@ -304,6 +340,7 @@ class ArrayPairs(PairSource):
     def __init__(self, problem: MetricProblem, memory: float = 2**30) -> None:
         sums = problem.sums
         super().__init__(sums.examples, problem.n_pairs, problem.slack, sums.coordinates)
+        self.keeps_blocks = True
         size = sums.half.size
         fits = problem.m > 1 and 8.0 * problem.n_pairs * size <= memory
         self.keeps_triangles = fits and VECTOR_PRODUCT_UNCACHED * size < pass_work(self)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from covmetric._utils.validation import FloatArray
-from covmetric.problem import MetricProblem
 from covmetric.problem.blocks import KeyedMatrix, PairBlock, PairMultipliers
 from covmetric.problem.sums import is_multiple_of_identity
 from covmetric.solvers.systems import rates_along
@@ -29,11 +28,15 @@ def ratios_along(block: PairBlock, name: str, E: KeyedMatrix) -> FloatArray:
     -------
     array of shape (q,)
     """
-    ratios: FloatArray = block.known(name, E.key, lambda: _computed_ratios(block.problem, E.array))
+    ratios: FloatArray = block.known(name, E.key, lambda: _computed_ratios(block, name, E))
     return ratios
 
 
-def _computed_ratios(problem: MetricProblem, E: FloatArray) -> FloatArray:
+def _computed_ratios(block: PairBlock, name: str, matrix: KeyedMatrix) -> FloatArray:
+    if matrix.step is not None:
+        before, t, change = matrix.step
+        return ratios_along(block, name, before) + t * ratios_along(block, "step", change)
+    problem, E = block.problem, matrix.array
     if is_multiple_of_identity(E):  # as at the start of a solve
         return np.asarray(E[0, 0] * problem.squared_norms / problem.bounds)
     return rates_along(problem.sums, E) / problem.bounds

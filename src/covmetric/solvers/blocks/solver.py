@@ -35,6 +35,8 @@ from covmetric.solvers.systems.preconditioner import GaussianPreconditioner
 _CERTIFY_AT_LEAST_EVERY = 8
 _NEAR, _NEAR_GAPS = 1.0, 10.0
 _CLOSE = 0.01
+# Squared distances are computed anew after this many updates, because each update adds rounding errors.
+_MAX_UPDATES = 8
 
 
 @dataclass
@@ -43,6 +45,8 @@ class BlockState(PathState):
 
     Attributes
     ----------
+    W : KeyedMatrix
+        The metric C C^T.
     dense : bool
         Whether the linear system is summed up as a matrix.
     tol : float
@@ -61,6 +65,7 @@ class BlockState(PathState):
         The number of steps since the last certificate.
     """
 
+    W: KeyedMatrix
     dense: bool
     tol: float
     multipliers: PairMultipliers
@@ -77,7 +82,6 @@ class _BlockRay:
 
     problem: BlockProblem
     state: BlockState
-    W: KeyedMatrix
     change: KeyedMatrix
     stretch: Stretch
     regulariser: float
@@ -89,7 +93,7 @@ class _BlockRay:
     def at(self, t: float) -> tuple[float, float]:
         logdet, logdet_slope = self.stretch.logdet(t)
         trace_rate = float(self.change.array.trace())
-        task = RayPass(self.W, self.change, self.state.weight_fraction, t)
+        task = RayPass(self.state.W, self.change, self.state.weight_fraction, t)
         loss, slope = self.problem.total(task)
         return self.regulariser - logdet + t * trace_rate + loss, trace_rate - logdet_slope + slope
 
@@ -120,16 +124,16 @@ class BlockNewton(Solver[BlockState]):
         dense, tol = matrix_pays(problem, self.memory), point.certificate.tol
         if not isinstance(point.multipliers, ZeroMultipliers):
             C = np.asarray(np.linalg.cholesky(point.W), dtype=np.float64)
-            return BlockState(C, 1.0, dense, tol, point.multipliers)
+            return BlockState(C, 1.0, _metric_of(C), dense, tol, point.multipliers)
         w = _best_multiple(problem, 1.0)
         stiffness = problem.total(MultiplePass(w, 1.0))[3] / problem.n
         fraction = fraction_for(stiffness, problem.n, problem.m)
-        return BlockState(np.sqrt(w) * problem.half.identity, fraction, dense, tol, point.multipliers)
+        C = np.sqrt(w) * problem.half.identity
+        return BlockState(C, fraction, _metric_of(C), dense, tol, point.multipliers)
 
     def step(self, problem: BlockProblem, state: BlockState) -> None:  # type: ignore[override]
-        C, half, fraction = state.C, problem.half, state.weight_fraction
-        W = KeyedMatrix.of(_symmetric(C @ C.T))
-        loss, gradient, x = _direction(problem, state, W)
+        C, W, half, fraction = state.C, state.W, problem.half, state.weight_fraction
+        loss, gradient, x = _direction(problem, state)
         decrement = -float(gradient @ x)
         if not np.isfinite(decrement):
             raise StepFailed
@@ -138,13 +142,14 @@ class BlockNewton(Solver[BlockState]):
         stretch = Stretch(Delta, half.identity)
         regulariser = float(np.vdot(C, C)) - _logdet(C) - problem.n
         value = regulariser + loss
-        self._update_dual_candidate(problem, state, W, dW, stretch, gradient, value, decrement)
+        self._update_dual_candidate(problem, state, dW, stretch, gradient, value, decrement)
         check_interrupt()
-        ray = _BlockRay(problem, state, W, dW, stretch, regulariser)
+        ray = _BlockRay(problem, state, dW, stretch, regulariser)
         t, primal = search(ray, (value, -decrement))
         if t == 0.0 and fraction == 1.0:
             raise StepStalled
         state.C = C @ stretch.root(t)
+        state.W = _moved(problem, W, t, dW, state.C)
         if stretch.is_long:
             primal = _try_inverse_step(problem, state, C, min(1.0, 0.9 / stretch.largest) * Delta, primal)
         state.n_steps += 1
@@ -153,12 +158,12 @@ class BlockNewton(Solver[BlockState]):
             state.primal = primal
         if follow_path(state, t, decrement):
             state.C = np.sqrt(_best_multiple(problem, state.weight_fraction)) * half.identity
+            state.W = _metric_of(state.C)
 
     def _update_dual_candidate(
         self,
         problem: BlockProblem,
         state: BlockState,
-        W: KeyedMatrix,
         dW: KeyedMatrix,
         stretch: Stretch,
         gradient: FloatArray,
@@ -173,11 +178,11 @@ class BlockNewton(Solver[BlockState]):
         candidates, logdets = [], []
         reverse_logdet = stretch.reverse_logdet()
         if reverse_logdet is not None:
-            candidates.append(StepMultipliers(W=W, change=dW))
+            candidates.append(StepMultipliers(W=state.W, change=dW))
             logdets.append(reverse_logdet)
         if stretch.is_long:  # far from the optimum, the linearisation may be the worse candidate
             root, failed = lapack.dpotrf(problem.half.identity + problem.half.unpack(gradient))
-            candidates.append(StepMultipliers(W=W))
+            candidates.append(StepMultipliers(W=state.W))
             logdets.append(-np.inf if failed else 2.0 * float(np.log(root.diagonal()).sum()))
         if not candidates:
             return
@@ -198,7 +203,7 @@ class BlockNewton(Solver[BlockState]):
         return np.isfinite(state.primal) and state.primal - state.dual <= tol * max(1.0, abs(state.primal))
 
     def candidate(self, state: BlockState) -> tuple[FloatArray, PairMultipliers]:  # type: ignore[override]
-        return state.C @ state.C.T, state.multipliers
+        return state.W.array, state.multipliers
 
     def resume(self, problem: BlockProblem, state: BlockState, point: CertifiedPoint) -> None:  # type: ignore[override]
         state.steps_since_certificate = 0
@@ -217,14 +222,29 @@ def _symmetric(matrix: FloatArray) -> FloatArray:
     return np.asarray(0.5 * (matrix + matrix.T))
 
 
+def _metric_of(C: FloatArray) -> KeyedMatrix:
+    """Return the metric C C^T."""
+    return KeyedMatrix.of(_symmetric(C @ C.T))
+
+
+def _moved(problem: BlockProblem, W: KeyedMatrix, t: float, dW: KeyedMatrix, C: FloatArray) -> KeyedMatrix:
+    """Return the metric C C^T = W + t dW.
+
+    Blocks that keep their squared distances update them, which saves a pass. After some steps they are computed anew.
+    """
+    if not problem.source.keeps_blocks or len(W.steps()) >= _MAX_UPDATES:
+        return _metric_of(C)
+    return W.moved(t, dW, _symmetric(C @ C.T))
+
+
 def _best_multiple(problem: BlockProblem, fraction: float) -> float:
     """Return the w that minimises P(w I), with a fraction of the weights."""
     return multiple_near_minimum(problem.n, lambda w: problem.total(MultiplePass(w, fraction))[:3])
 
 
-def _direction(problem: BlockProblem, state: BlockState, W: KeyedMatrix) -> tuple[float, FloatArray, FloatArray]:
+def _direction(problem: BlockProblem, state: BlockState) -> tuple[float, FloatArray, FloatArray]:
     """Return the loss at W, and the gradient and the Newton direction as half vectors in the coordinates of C."""
-    C, half, fraction = state.C, problem.half, state.weight_fraction
+    C, W, half, fraction = state.C, state.W, problem.half, state.weight_fraction
     loss, force, *matrix = problem.total(GradientPass(state.dense, W, C, fraction))
     gradient = half.pack(C.T @ C - half.identity)
     if state.dense:
@@ -267,5 +287,5 @@ def _try_inverse_step(
     value = float((factor**2).sum()) - _logdet(factor) - problem.n + float(loss)
     if not value < primal:
         return primal
-    state.C = factor
+    state.C, state.W = factor, _metric_of(factor)
     return value
