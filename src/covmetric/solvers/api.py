@@ -117,7 +117,7 @@ def solve(
         blocks.check_solver()
         with deferred_interrupts():
             return blocks.solve(problem, None, started, *settings)
-    _check_problem(problem)
+    _check_problem(problem, "a MetricProblem or a BlockProblem")
     with deferred_interrupts():
         reduced, basis = _reduced(problem)
         if blocks.pay(reduced):
@@ -126,9 +126,9 @@ def solve(
             return _solve(reduced, basis, started, solver, *settings)
 
 
-def _check_problem(problem: Any) -> None:
+def _check_problem(problem: Any, kinds: str = "a MetricProblem") -> None:
     if not isinstance(problem, MetricProblem):
-        raise ValueError(f"problem must be a MetricProblem or a BlockProblem, got {type(problem).__name__}")
+        raise ValueError(f"problem must be {kinds}, got {type(problem).__name__}")
 
 
 def _reduced(problem: MetricProblem) -> tuple[MetricProblem, FloatArray | None]:
