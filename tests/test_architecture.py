@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+import covmetric
+
 ROOT = Path(__file__).parents[1]
-SOURCE = ROOT / "src" / "covmetric"
+SOURCE = Path(covmetric.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
 PACKAGES = sorted(
     path.name + ("/" if path.is_dir() else "")
