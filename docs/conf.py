@@ -32,7 +32,7 @@ extensions = [
     "own_members",
     "plain_docstrings",
 ]
-exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/*.py", "gallery/*.md5", "gallery/*.zip"]
+exclude_patterns = ["_build", "**sg_execution_times.rst"]
 templates_path = ["_templates"]
 nitpicky = True
 root_doc = "index"
@@ -86,7 +86,7 @@ html_copy_source = False
 html_theme_options = {
     "logo": {"text": "covmetric"},
     "navbar_align": "left",
-    "header_links_before_dropdown": 8,
+    "header_links_before_dropdown": 9,
     "show_prev_next": True,
     "show_toc_level": 2,
     "secondary_sidebar_items": ["page-toc"],

@@ -2,8 +2,8 @@
 Solvers and their certificates
 ==============================
 
-All solvers minimise the same objective, and all their iterates get a certificate: a proven upper bound on the distance to
-the optimum. Here they meet on the synthetic problem of the paper's convergence experiment.
+All solvers minimise the same objective, and all their iterates get a certificate: a proven upper bound on the distance
+to the optimum. Here they meet on the synthetic problem of the paper's convergence experiment.
 """
 
 # %%
@@ -36,8 +36,8 @@ for result in results.values():
     print(f"squared distances between {low:.6f} and {high:.6f} times the optimal ones")
 
 # %%
-# An iteration of Dykstra's algorithm visits every pair once, one of Newton's method solves a linear system. Nothing proves
-# that random orders converge, and nothing has to: the gap is proven at every point of these lines.
+# An iteration of Dykstra's algorithm visits every pair once, one of Newton's method solves a linear system. Nothing
+# proves that random orders converge, and nothing has to: the gap is proven at every point of these lines.
 
 figure, axes = plt.subplots(figsize=(8, 4.5), layout="constrained")
 styles = [":", "--", "-", "-.", "-"]

@@ -32,16 +32,20 @@ for name, classifier in (("log-Euclidean", fixed), ("learned", learned)):
     print(f"{name}: {100 * classifier.score(X[new], data.y[new]):.1f} percent")
 
 # %%
-# Queries are on the left, their five nearest known images on the right. The frames say which have the class of the query.
-# First in the fixed metric, then in the learned one:
+# Queries are on the left, their five nearest known images on the right. The frames say which have the class of the
+# query. First in the fixed metric, then in the learned one:
 
 thumbnails = [make_thumbnail(image) for image in data.images]
 known = [thumbnails[i] for i in np.flatnonzero(~new)]
 queries = np.flatnonzero(new & (fixed.predict(X) != data.y))[:4]
 asked = [thumbnails[i] for i in queries]
-before = RetrievalDisplay.from_estimator(fixed, X[queries], asked, known, y=data.y[queries], reference_labels=data.y[~new])
+before = RetrievalDisplay.from_estimator(
+    fixed, X[queries], asked, known, y=data.y[queries], reference_labels=data.y[~new]
+)
 
 # %%
 
-after = RetrievalDisplay.from_estimator(learned, X[queries], asked, known, y=data.y[queries], reference_labels=data.y[~new])
+after = RetrievalDisplay.from_estimator(
+    learned, X[queries], asked, known, y=data.y[queries], reference_labels=data.y[~new]
+)
 plt.show()

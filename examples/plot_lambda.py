@@ -7,8 +7,8 @@ separate the classes get weight, directions in which similar examples differ los
 """
 
 # %%
-# Classes that differ in the power of two hidden directions of eight. The path of lambda is solved from the largest to the
-# smallest, each from the solution before.
+# Classes that differ in the power of two hidden directions of eight. The path of lambda is solved from the largest to
+# the smallest, each from the solution before.
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -2,13 +2,13 @@
 Learning from pairs
 ===================
 
-An expert has said of some pairs of examples whether they belong together. A distance is learned from these pairs alone, and
-tested on pairs of other examples.
+An expert has said of some pairs of examples whether they belong together. A distance is learned from these pairs alone,
+and tested on pairs of other examples.
 """
 
 # %%
-# Here the examples are the digits of scikit-learn, each described by the covariance matrix of its pixel features, and the
-# expert knows the digits. Index pairs refer to ``preprocessor``, the array of all examples.
+# Here the examples are the digits of scikit-learn, each described by the covariance matrix of its pixel features, and
+# the expert knows the digits. Index pairs refer to ``preprocessor``, the array of all examples.
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -2,8 +2,8 @@
 Recentring sessions
 ===================
 
-What changes most from one recording session to the next is the mean of the covariance matrices. ``Recentre`` moves every
-session to its own mean, without labels, and what was learned in some sessions then works in others.
+What changes most from one recording session to the next is the mean of the covariance matrices. ``Recentre`` moves
+every session to its own mean, without labels, and what was learned in some sessions then works in others.
 """
 
 # %%
@@ -48,7 +48,9 @@ for axes, model, matrices, accuracy, title in zip(
         for label, marker in (("rest", "o"), ("move", "^")):
             chosen = (day == name) & (y == label)
             face = colour if label == "move" else "none"
-            axes.scatter(*plane[chosen].T, s=28, marker=marker, facecolor=face, edgecolor=colour, label=f"{name}, {label}")
+            axes.scatter(
+                *plane[chosen].T, s=28, marker=marker, facecolor=face, edgecolor=colour, label=f"{name}, {label}"
+            )
     axes.set(title=f"{title}: {100 * accuracy:.0f} percent of Friday", xticks=[], yticks=[])
 figure.legend(*panels[1].get_legend_handles_labels(), loc="outside right center", frameon=False)
 plt.show()
