@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from pathlib import Path
@@ -9,6 +10,18 @@ from pathlib import Path
 import matplotlib as mpl
 
 import covmetric
+
+
+def registry_names(module: str) -> dict[str, str]:
+    """Return the registries of a package, each with a sentence that lists its entries."""
+    package = importlib.import_module(module)
+    found = {name: getattr(package, name) for name in package.__all__ if name.isupper()}
+    return {
+        name: f"A dictionary with the entries {', '.join(f'``{key!r}``' for key in registry)}."
+        for name, registry in found.items()
+        if isinstance(registry, dict)
+    }
+
 
 mpl.use("agg")
 HERE = Path(__file__).parent
@@ -48,7 +61,7 @@ myst_dmath_double_inline = True
 autosummary_generate = True
 autosummary_imported_members = True
 autosummary_ignore_module_all = False
-autosummary_context = {"root_names": covmetric.__all__}
+autosummary_context = {"root_names": covmetric.__all__, "registry_names": registry_names}
 autodoc_typehints = "none"  # the docstrings have the types
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False  # the template lists them
