@@ -1,4 +1,4 @@
-"""The how-to pages: every block of Python and every command runs, in order, and prints what the page shows.
+"""The documentation: every block of Python and every command of the how-tos runs and prints what the page shows.
 
 A block that a reader can only run with data of their own has a comment before it, ``<!-- not run: the reason -->``.
 """
@@ -6,6 +6,7 @@ A block that a reader can only run with data of their own has a comment before i
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
 import re
 import shlex
@@ -18,9 +19,11 @@ import numpy as np
 import pytest
 from sklearn import config_context
 
+import covmetric
 from covmetric.cli import main
 
-HOWTO = Path(__file__).parents[1] / "docs" / "howto"
+DOCS = Path(__file__).parents[1] / "docs"
+HOWTO = DOCS / "howto"
 PAGES = sorted(path.name for path in HOWTO.glob("*.md"))
 BLOCK = re.compile(r"(?:<!-- not run: (?P<reason>.*?) -->\n+)?^```(?P<kind>[^\n]*)\n(?P<text>.*?)^```$", re.M | re.S)
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
@@ -86,6 +89,38 @@ def test_all_blocks_of_the_how_tos_are_known():
     kinds = {block.kind for page in PAGES for block in blocks(page)}
     assert kinds <= {"python", "console", "text", "none", "{toctree}", "{literalinclude} ../../tools/toys/phi.py"}
     assert sum(block.kind == "python" and block.reason is None for page in PAGES for block in blocks(page)) > 20
+
+
+def test_reference_lists_every_public_name():
+    reference = (DOCS / "api" / "index.rst").read_text(encoding="utf-8").split()
+    assert set(covmetric.__all__) - {"__version__"} <= set(reference)
+    packages = (DOCS / "api" / "packages.rst").read_text(encoding="utf-8").split()
+    internal = {"_utils", "cli", "estimators", "experiments", "learning", "model_file", "tasks"}
+    found = {path.parent.name for path in Path(covmetric.__file__).parent.glob("*/__init__.py")}
+    assert {f"covmetric.{name}" for name in found - internal} == {word for word in packages if "covmetric." in word}
+
+
+@pytest.fixture
+def links():
+    spec = importlib.util.spec_from_file_location("links_tool", DOCS.parent / "tools" / "links.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_tool_finds_links_that_lead_nowhere_and_pages_that_load_from_elsewhere(links, tmp_path):
+    (tmp_path / "a.html").write_text(
+        '<h1 id="top"></h1><a href="b.html#here">b</a><a href="#top">top</a><a href="https://example.org">other</a>'
+        '<a href="b.html#gone">b</a><a href="c.html">c</a><script src="https://example.org/x.js"></script>'
+    )
+    (tmp_path / "b.html").write_text('<p id="here"></p><img src="missing.png"><link rel="next" href="a.html">')
+    assert links.problems(tmp_path) == [
+        "a.html: loads https://example.org/x.js",
+        "a.html: b.html#gone has no such anchor",
+        "a.html: c.html does not exist",
+        "b.html: missing.png does not exist",
+    ]
+    assert links.main([str(tmp_path)]) == 1
 
 
 def test_blocks_that_are_not_run_have_a_reason():

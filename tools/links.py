@@ -7,7 +7,6 @@ Links that a reader follows to other sites are not checked.
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -18,16 +17,14 @@ _LOADING = {("script", "src"), ("img", "src"), ("link", "href"), ("iframe", "src
 _NOT_FETCHED = {"canonical", "next", "prev", "search", "index", "author"}
 
 
-@dataclass
 class Page(HTMLParser):
     """The links, the anchors and the loaded files of a page."""
 
-    links: list[str] = field(default_factory=list)
-    loads: list[str] = field(default_factory=list)
-    anchors: set[str] = field(default_factory=set)
-
-    def __post_init__(self) -> None:
+    def __init__(self) -> None:
         super().__init__()
+        self.links: list[str] = []
+        self.loads: list[str] = []
+        self.anchors: set[str] = set()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         values = {name: value or "" for name, value in attrs}
