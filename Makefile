@@ -96,4 +96,5 @@ results: $(VENV)/.dev
 	$(BIN)/python tools/results.py
 
 clean:
+	rm -rf docs/_build docs/api/generated docs/gallery
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis
