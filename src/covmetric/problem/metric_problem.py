@@ -408,13 +408,16 @@ class MetricProblem:
         return -np.inf if point is None else point.value
 
     @_quietly
-    def metric(self, multipliers: Any) -> FloatArray:
+    def metric(self, multipliers: Any, tol: float = 0.0) -> FloatArray:
         """Return the metric W(alpha) = (I + sum_k y_k alpha_k A_k)^-1 of dual feasible multipliers.
 
         Parameters
         ----------
         multipliers : array of shape (K,)
             The multipliers alpha.
+        tol : float, default=0.0
+            A tolerance on the relative gap. If the rounding error of the dual objective is small beside it, a quicker
+            evaluation is enough.
 
         Returns
         -------
@@ -425,7 +428,7 @@ class MetricProblem:
         ValueError
             If the multipliers are not dual feasible.
         """
-        point = self._dual.point(self._check_multipliers(multipliers))
+        point = self._dual.point(self._check_multipliers(multipliers), tol)
         if point is None:
             raise ValueError(
                 "multipliers are not dual feasible (one is negative, I + S is not positive definite, or t is beyond "

@@ -9,7 +9,6 @@ from covmetric._utils.tuning import (
     CHEAP_EPOCH,
     DEAR_EPOCH,
     EASY_STIFFNESS,
-    EASY_STIFFNESS_MANY_PAIRS,
     HARD_STIFFNESS,
     STEADY_GROWTH,
     STRETCH,
@@ -107,13 +106,15 @@ def _dykstra_pays(problem: MetricProblem) -> bool:
     if THIN_RATIO * m > n:
         return False
     epoch = sweep_seconds(n, m, K, 0) / newton_seconds(n, m, K, len(problem.sums.rows))
-    if not CHEAP_EPOCH < epoch < VERY_DEAR_EPOCH:
-        return epoch <= CHEAP_EPOCH
+    if epoch >= VERY_DEAR_EPOCH:
+        return False
     ratios = best_multiple(problem, 1.0)[1]
     stiff = stiffness(problem, ratios)
     if stiff > HARD_STIFFNESS:
         return epoch < DEAR_EPOCH and newton_path_is_long(problem)
+    if epoch <= CHEAP_EPOCH:
+        return True
     if epoch >= DEAR_EPOCH:
         steady = stiffness(problem, STRETCH * ratios) <= STEADY_GROWTH * stiff
-        return stiff > EASY_STIFFNESS_MANY_PAIRS and not steady
-    return stiff > (EASY_STIFFNESS if problem.sums.half.size >= K else EASY_STIFFNESS_MANY_PAIRS)
+        return stiff > EASY_STIFFNESS and not steady
+    return stiff > EASY_STIFFNESS
