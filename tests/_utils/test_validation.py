@@ -13,7 +13,9 @@ def test_finite_real_numbers_are_numbers(value):
     assert v.is_number(value)
 
 
-@pytest.mark.parametrize("value", [True, np.bool_(False), "1", None, np.nan, np.inf, 1j, np.ones(1), [1]])
+@pytest.mark.parametrize(
+    "value", [True, np.bool_(False), "1", None, np.nan, np.inf, 1j, np.ones(1), [1], 10**400, -(10**400)]
+)
 def test_everything_else_is_not_a_number(value):
     assert not v.is_number(value)
 
@@ -35,6 +37,24 @@ def test_check_tolerance():
     for wrong in (-1e-9, np.nan, "tight"):
         with pytest.raises(ValueError, match=rf"tol must be a number >= 0, got {wrong!r}"):
             v.check_tolerance(wrong)
+
+
+def test_check_n_jobs():
+    for valid in (None, 1, -1, np.int64(2), 4096):
+        v.check_n_jobs(valid)
+    for wrong in (0, True, 2.0, np.inf, "2"):
+        with pytest.raises(ValueError, match=rf"n_jobs must be None or an integer other than 0, got {wrong!r}"):
+            v.check_n_jobs(wrong)
+    for wrong in (4097, -(10**400)):
+        with pytest.raises(ValueError, match=r"n_jobs must be at most 4096, got -?\d+: use -1"):
+            v.check_n_jobs(wrong)
+
+
+def test_integers_too_large_for_a_float_raise_value_error():
+    with pytest.raises(ValueError, match="X has an integer that is too large for float64"):
+        v.as_floats("X", [[10**400, 1]])
+    with pytest.raises(ValueError, match="X has an integer that is too large for float64"):
+        v.as_numbers("X", [[10**400, 1]])
 
 
 def test_generator_accepts_seeds_and_generators():

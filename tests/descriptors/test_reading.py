@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from covmetric.descriptors import ImageCovariances
 from covmetric.descriptors.reading import UnreadableImage, read_image, read_image_and_mask
 from tests.descriptors.images import COLOUR, GREY, write_damaged_files
 
@@ -110,6 +111,31 @@ def test_damaged_files_are_refused(tmp_path):
         with pytest.raises(UnreadableImage, match=rf"cannot read '.*{name}': .*{reason}"):
             read_image(tmp_path / name)
     assert issubclass(UnreadableImage, ValueError)
+
+
+@pytest.mark.parametrize("damage", ["truncated", "closed"])
+def test_pillow_images_that_turn_out_damaged_are_refused(tmp_path, damage):
+    path = tmp_path / "image.png"
+    Image.fromarray(np.random.default_rng(0).integers(256, size=(64, 64), dtype=np.uint8)).save(path)
+    path.write_bytes(path.read_bytes()[: 2000 if damage == "truncated" else None])
+    with Image.open(path) as image:
+        if damage == "closed":
+            image.close()
+        with pytest.raises(UnreadableImage, match="cannot read this image: "):
+            read_image(image)
+        with pytest.raises(ValueError, match=r"images\[0\]: cannot read this image: "):
+            ImageCovariances().fit_transform([image])
+
+
+def test_files_whose_pixels_exceed_the_memory_are_refused(tmp_path, monkeypatch):
+    Image.fromarray(GREY).save(tmp_path / "image.png")
+
+    def fail(*arguments, **settings):
+        raise MemoryError
+
+    monkeypatch.setattr("PIL.ImageFile.ImageFile.load", fail)
+    with pytest.raises(UnreadableImage, match="there is not enough memory for its pixels"):
+        read_image(tmp_path / "image.png")
 
 
 def test_decompression_bombs_are_refused(tmp_path, monkeypatch):

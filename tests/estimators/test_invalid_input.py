@@ -103,6 +103,32 @@ def test_overflowing_squared_distances_raise_value_error(scale):
         CovMetric(random_state=0, pairs="random").fit(scale * X[:, 0], y)
 
 
+@pytest.mark.parametrize("prior", PRIORS)
+@pytest.mark.parametrize("scale", [1e160, 1e-170])
+@pytest.mark.parametrize("phi", ["id", "vector"])
+def test_priors_of_examples_whose_squares_overflow_raise_value_error(prior, scale, phi):
+    X, y = classes_of_matrices()
+    with pytest.raises(ValueError, match=r"overflow or vanish.*: rescale X"):
+        CovMetric(phi, random_state=0, prior=prior).fit(scale * (X if phi == "id" else X[:, 0]), y)
+
+
+@pytest.mark.parametrize("prior", PRIORS)
+@pytest.mark.parametrize("scale", [1e100, 1e-100, 1e145])
+def test_what_is_learned_does_not_depend_on_the_scale(prior, scale):
+    X, y = classes_of_matrices()
+    learner = CovMetric("id", random_state=0, prior=prior, tol=1e-10)
+    expected, scaled = (output(learner.fit(factor * X, y), factor * X) for factor in (1.0, scale))
+    np.testing.assert_allclose(scaled / np.abs(scaled).max(), expected / np.abs(expected).max(), rtol=0, atol=1e-5)
+
+
+def test_repeated_names_of_columns_raise_value_error(estimator):
+    pandas = pytest.importorskip("pandas")
+    X, y = classes_of_matrices()
+    frame = pandas.DataFrame(X[:, 0], columns=["a", "b", "a", "c"])
+    with pytest.raises(ValueError, match="columns 0 and 2 are both called 'a': rename one"):
+        estimator.fit(frame, y)
+
+
 def test_equal_examples_of_two_classes_are_left_out_with_a_warning(estimator, data):
     X, y = data
     X = np.concatenate([X, X[:6], X[:2]])

@@ -87,6 +87,27 @@ def test_scale_of_the_examples_changes_the_prior_only_by_a_factor(name):
     np.testing.assert_allclose(scaled / scaled[0, 0], expected / expected[0, 0], rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.parametrize("name", sorted(set(PRIORS) - {"identity"}))
+@pytest.mark.parametrize("exponent", [-480, 480])
+@pytest.mark.parametrize("count", [12, 1, 0])
+def test_very_large_and_small_examples_have_the_same_prior_up_to_a_power_of_two(name, exponent, count):
+    """Also with fewer columns than rows, where the priors are computed in a span, and for D alone (t = 1)."""
+    embedded = embedded_examples() if count != 1 else embedded_examples(count=6, n=9, m=1)
+    settings = {"t": 1.0} if count == 0 else {}
+    expected = prior_matrix(name, embedded, **settings)
+    scaled = prior_matrix(name, np.ldexp(embedded, exponent), **settings)
+    factor = 0.0 if name == "gmml" and not settings else 2.0 * exponent if name == "gmml" else -2.0 * exponent
+    np.testing.assert_allclose(scaled / np.exp2(factor), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", sorted(set(PRIORS) - {"identity"}))
+@pytest.mark.parametrize("exponent", [-530, 530])
+def test_priors_that_overflow_or_vanish_raise_value_error(name, exponent):
+    settings = {"t": 0.0}  # that of GMML is then S^-1
+    with pytest.raises(ValueError, match=r"the eigenvalues of the prior overflow or vanish, .*: rescale X"):
+        prior_matrix(name, np.ldexp(embedded_examples(), exponent), **settings)
+
+
 @pytest.mark.parametrize("name", PRIORS)
 def test_prior_uses_pairs_only_if_it_declares_so(name):
     assert prior_uses_pairs(name) is PRIORS[name].uses_pairs

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from covmetric import MetricProblem
-from covmetric.problem.checks import check_pairs
+from covmetric.problem.checks import check_kept, check_pairs
 from covmetric.slacks import SLACKS
 from tests.data import quoted
 
@@ -133,3 +133,26 @@ def test_a_ratio_that_underflows_is_refused_if_its_loss_is_infinite():
 def test_similar_pairs_of_equal_examples_are_accepted_with_every_slack():
     problem = MetricProblem(**{**VALID, "embedded": TWINS, "similar": [1, 1, 1]})
     assert problem.squared_norms[1] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("keep", "message"),
+    [
+        ([2**40], r"keep\[0\] is 1099511627776: it must be in 0\.\.2"),
+        ([0, -4], r"keep\[1\] is -4: it must be in 0\.\.2"),
+        (2**40, r"keep must be a list of indices, or of one Boolean per pair; got int64 of shape \(\)"),
+        ([0.5], r"keep must be a list of indices, .*; got float64 of shape \(1,\)"),
+        ([True, False], r"keep must have one Boolean per pair: it has 2, there are 3 pairs"),
+        ([[0], [1, 2]], r"keep must be a list of indices, .*inhomogeneous"),
+    ],
+)
+def test_invalid_choices_of_kept_pairs_raise_value_error(keep, message):
+    with pytest.raises(ValueError, match=message):
+        check_kept(keep, 3)
+
+
+def test_kept_pairs_are_indices_in_the_given_order():
+    assert check_kept(None, 3).tolist() == [0, 1, 2]
+    assert check_kept([2, -3], 3).tolist() == [2, 0]
+    assert check_kept(np.array([False, True, True]), 3).tolist() == [1, 2]
+    assert check_kept([], 3).tolist() == []

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from covmetric._utils.tuning import DIFFERENCE_ENTRIES, DISTANCE_BLOCK_BYTES, NEAREST_BLOCK
-from covmetric._utils.validation import FloatArray, IntArray
+from covmetric._utils.validation import FloatArray, IntArray, check_n_jobs
 
 # A squared distance from a matrix product has an error of a few eps times the squared norms. A distance below this
 # fraction of the squared norms is computed again from the difference of the vectors, so that every distance is
@@ -140,6 +140,7 @@ def cross_distances(first: FloatArray, second: FloatArray, n_jobs: int | None = 
     array of shape (l1, l2)
         The squared distances.
     """
+    check_n_jobs(n_jobs)
     if len(first) == 0 or len(second) == 0:
         return np.empty((len(first), len(second)))
     centre = second.mean(axis=0)

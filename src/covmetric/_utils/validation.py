@@ -13,6 +13,8 @@ IntArray = npt.NDArray[np.int64]
 TextArray = npt.NDArray[np.str_]
 #: Matrices of dtype float64, or complex128 if they are Hermitian.
 Matrices = npt.NDArray[Any]
+# More jobs than any machine has cores, and fewer than would exhaust its threads and processes.
+_LARGEST_N_JOBS = 4096
 
 
 def is_number(value: Any) -> bool:
@@ -26,11 +28,14 @@ def is_number(value: Any) -> bool:
     Returns
     -------
     bool
-        True for a finite real number.
+        True for a finite real number in the range of float64.
     """
     if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
         return False
-    return bool(np.isfinite(float(value)))
+    try:
+        return bool(np.isfinite(float(value)))
+    except OverflowError:  # an integer or a fraction that is too large for a float
+        return False
 
 
 def is_count(value: Any) -> bool:
@@ -60,6 +65,21 @@ def check_counts(**values: Any) -> None:
     for name, value in values.items():
         if not (is_count(value) and value >= 1):
             raise ValueError(f"{name} must be an integer >= 1, got {value!r}")
+
+
+def check_n_jobs(n_jobs: Any) -> None:
+    """Raise ValueError unless a number of jobs is one that joblib understands.
+
+    Parameters
+    ----------
+    n_jobs : object
+        None, or an integer other than 0. Negative numbers count from the number of cores, as in joblib.
+    """
+    is_integer = isinstance(n_jobs, int | np.integer) and not isinstance(n_jobs, bool)
+    if not (n_jobs is None or (is_integer and n_jobs != 0)):
+        raise ValueError(f"n_jobs must be None or an integer other than 0, got {n_jobs!r}")
+    if n_jobs is not None and abs(int(n_jobs)) > _LARGEST_N_JOBS:
+        raise ValueError(f"n_jobs must be at most {_LARGEST_N_JOBS}, got {n_jobs!r}: use -1 for one job per core")
 
 
 def check_tolerance(tol: Any) -> None:
@@ -196,6 +216,8 @@ def _finite_copy(name: str, array: npt.NDArray[Any], dtype: Any) -> npt.NDArray[
         numbers = np.array(array, dtype=dtype, order="C")
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be an array of numbers, got dtype {array.dtype}") from None
+    except OverflowError:
+        raise ValueError(f"{name} has an integer that is too large for {np.dtype(dtype)}: rescale it") from None
     if not np.isfinite(numbers).all():
         where = first_index(~np.isfinite(numbers))
         raise ValueError(f"{name}{where or ''} is {numbers[tuple(where)]}: NaN and infinity are not allowed")

@@ -200,7 +200,15 @@ def select_pairs(
     -------
     LabelledPairs
         The selected pairs.
+
+    Raises
+    ------
+    ValueError
+        If squared distances overflow.
     """
+    with np.errstate(over="ignore"):
+        if not np.isfinite((vectors**2).sum()):
+            raise ValueError("squared distances of the embedded examples overflow or vanish: rescale X")
     if groups is None or "groups" not in inspect.signature(selection.select).parameters:
         return selection.select(vectors, codes, rng, old)
     return selection.select(vectors, codes, rng, old, groups=groups)

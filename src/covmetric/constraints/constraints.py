@@ -111,9 +111,6 @@ def constrain(
     """
     if mapped is None:
         mapped = embedded if factor is None else factor.T @ embedded
-    with np.errstate(over="ignore"):
-        if not np.isfinite((mapped**2).sum()):
-            raise ValueError("squared distances of the embedded examples overflow or vanish: rescale X")
     vectors = mapped.reshape(len(embedded), -1)
     return bounded(embedded, select_pairs(selection, vectors, codes, rng, groups), bounds, scale)
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from joblib import Parallel, delayed
 
-from covmetric._utils.validation import FloatArray, check_counts, is_number
+from covmetric._utils.parallel import run_calls
+from covmetric._utils.validation import FloatArray, check_counts, check_n_jobs, is_number
 from covmetric.descriptors.base import Descriptor
 from covmetric.descriptors.features import pixel_features
 from covmetric.descriptors.reading import read_image
@@ -52,6 +52,7 @@ class ImageSetCovariances(Descriptor):
         return int(self.size[0] * self.size[1])
 
     def check_settings(self) -> None:
+        check_n_jobs(self.n_jobs)
         if not (isinstance(self.size, tuple | list) and len(self.size) == 2):
             raise ValueError(f"size must be (rows, columns), got {self.size!r}")
         check_counts(**{"size[0]": self.size[0], "size[1]": self.size[1]})
@@ -101,8 +102,8 @@ class ImageSetCovariances(Descriptor):
             If a set has fewer than two images, or if an image cannot be read or contains NaN or infinity.
         """
         self.fit(X)
-        work = (delayed(_set_covariance)(images, i, tuple(self.size), self.reg) for i, images in enumerate(X))
-        return np.stack(Parallel(self.n_jobs)(work))
+        calls = ((images, i, tuple(self.size), self.reg) for i, images in enumerate(X))
+        return np.stack(list(run_calls(_set_covariance, calls, self.n_jobs)))
 
 
 def _check_sets(X: Any) -> None:

@@ -195,7 +195,13 @@ def has_colours(source: Any) -> bool:
 
 def _read(source: Any, with_mask: bool) -> tuple[FloatArray, npt.NDArray[np.bool_] | None]:
     if _is_pillow_image(source):
-        return _converted(source, "this image", with_mask)
+        try:
+            source.load()
+            return _converted(source, "this image", with_mask)
+        except UnreadableImage:
+            raise
+        except Exception as error:  # the file that Pillow reads lazily is damaged or gone, or the image was closed
+            raise UnreadableImage(f"cannot read this image: {_reason(error)}") from error
     if not isinstance(source, str | os.PathLike):
         return check_image(source), None
     pillow = _import_pillow()
@@ -255,9 +261,11 @@ def _import_pillow() -> Any:
         raise ImportError('reading image files needs the package pillow: pip install "covmetric[images]"') from error
 
 
-def _reason(error: Exception, source: Any) -> str:
+def _reason(error: Exception, source: Any = None) -> str:
     """Return Pillow's message, or a clearer one if the format was not recognised."""
-    if type(error).__name__ == "UnidentifiedImageError":
+    if isinstance(error, MemoryError):
+        return "there is not enough memory for its pixels"
+    if source is not None and type(error).__name__ == "UnidentifiedImageError":
         size = os.stat(source).st_size
         return "the file is empty" if size == 0 else f"Pillow does not recognise the format ({size} bytes)"
     return str(error) or type(error).__name__

@@ -13,6 +13,7 @@ from covmetric._utils.validation import (
     Matrices,
     as_floats,
     as_numbers,
+    check_n_jobs,
     first_index,
     is_count,
     is_number,
@@ -291,8 +292,7 @@ class Embedding(RowDescription, ABC):
 
     def _transform_by_threads(self, X: Matrices, eps: float, n_jobs: int | None) -> FloatArray:
         """Return Phi of validated matrices. Each matrix is mapped separately, so the bits do not depend on `n_jobs`."""
-        if not (n_jobs is None or (isinstance(n_jobs, int | np.integer) and n_jobs != 0)):
-            raise ValueError(f"n_jobs must be None or an integer other than 0, got {n_jobs!r}")
+        check_n_jobs(n_jobs)
         if n_jobs in (None, 1) or X.ndim != 3 or len(X) < 2 * MATRICES_PER_JOB:
             return as_real(self._transform(X, eps))
         from joblib import Parallel, delayed
@@ -300,7 +300,7 @@ class Embedding(RowDescription, ABC):
         parts = np.array_split(X, -(-len(X) // MATRICES_PER_JOB))
         try:
             work = (delayed(self._transform)(part, eps) for part in parts)
-            return as_real(np.concatenate(Parallel(n_jobs, prefer="threads")(work)))
+            return as_real(np.concatenate(Parallel(n_jobs, require="sharedmem")(work)))
         except ValueError:
             return as_real(self._transform(X, eps))  # raises the same error, with the index into X
 

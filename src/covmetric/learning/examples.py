@@ -16,7 +16,7 @@ from covmetric._utils.validation import IntArray, as_numbers, precision_of, symm
 from covmetric._utils.warning import warn
 from covmetric.embeddings import Embedding, get_embedding
 
-# The most accurate Phi on NATOPS, ERing and Epilepsy (docs/estimators.md).
+# The most accurate Phi on NATOPS, ERing and Epilepsy (docs/measurements/accuracy.md).
 DEFAULT_PHI = "relog"
 # The embedding checks for NaN and infinity, because its messages name the index of the entry.
 _FROM_SERIES = (
@@ -55,6 +55,7 @@ def check_examples(estimator: BaseEstimator, X: Any, *, reset: bool = False) -> 
         If X has the wrong shape, or does not match the examples that the estimator was fitted on.
     """
     _refuse_raw_data(X)
+    _refuse_repeated_columns(X)
     X, hermitian = _split_complex(X)
     array = validate_data(estimator, X, reset=reset, **_VALIDATION)
     return _check_shape(array if hermitian is None else hermitian)
@@ -97,6 +98,7 @@ def check_labelled(
         If every label has exactly one "/", as pyRiemann's `encode_domains` makes labels.
     """
     _refuse_raw_data(X)
+    _refuse_repeated_columns(X)
     _refuse_single_matrix(X, y)
     X, hermitian = _split_complex(X)
     array, labels = validate_data(estimator, X, y, reset=reset, ensure_min_samples=2 if reset else 1, **_VALIDATION)
@@ -116,6 +118,19 @@ def _warn_of_domains(classes: npt.NDArray[Any]) -> None:
             "pyriemann.transfer.TLClassifier, which decodes the labels, or pass the y of decode_domains, with the "
             "domains as groups"
         )
+
+
+def _refuse_repeated_columns(X: Any) -> None:
+    """Raise ValueError if two columns of a data frame have the same name."""
+    columns = getattr(X, "columns", None)
+    names = [] if columns is None or not np.iterable(columns) else list(columns)
+    first: dict[Any, int] = {}
+    for j, name in enumerate(names):
+        if first.setdefault(name, j) != j:
+            raise ValueError(
+                f"the columns of X must have different names, but columns {first[name]} and {j} are both called "
+                f"{name!r}: rename one of them, or pass X.to_numpy()"
+            )
 
 
 def _refuse_raw_data(X: Any) -> None:

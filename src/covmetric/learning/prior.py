@@ -10,7 +10,7 @@ import numpy as np
 
 from covmetric._utils.validation import FloatArray, as_floats, as_numbers, symmetric
 from covmetric.embeddings.matrices import as_real
-from covmetric.learning.spectrum import PriorData, Spectrum
+from covmetric.learning.spectrum import PriorData, Spectrum, binary_exponent
 from covmetric.learning.supervised_prior import check_prior_settings, gmml_spectrum, within_spectrum
 
 
@@ -146,13 +146,15 @@ def _inverse_covariance(data: PriorData) -> Spectrum:
     """Return the spectrum of the inverse covariance of the columns of the embedded examples."""
     embedded = data.embedded
     n = embedded.shape[1]
-    centred = np.moveaxis(embedded - embedded.mean(axis=0), 1, 2).reshape(-1, n)
+    exponent = binary_exponent(embedded)
+    scaled = np.ldexp(embedded, -exponent)
+    centred = np.moveaxis(scaled - scaled.mean(axis=0), 1, 2).reshape(-1, n)
     eigenvalues, vectors = np.linalg.eigh(centred.T @ centred / len(centred))
     # n eps times the largest eigenvalue is the rounding error of the eigenvalues.
     varies = eigenvalues > n * np.finfo(np.float64).eps * eigenvalues[-1]
     if not varies.any():
         raise ValueError("prior 'covariance' needs examples that differ, but all embedded examples are equal")
-    return Spectrum(1.0 / np.maximum(eigenvalues, eigenvalues[varies].min()), vectors)
+    return Spectrum(1.0 / np.maximum(eigenvalues, eigenvalues[varies].min()), vectors).scaled(-2 * exponent)
 
 
 def _matrix_spectrum(prior: Any, data: PriorData) -> Spectrum:

@@ -43,6 +43,30 @@ class PriorData:
     shrinkage: Any = "auto"
 
 
+def binary_exponent(values: FloatArray) -> int:
+    """Return the exponent of the power of two that brings the largest absolute value into [1/2, 1).
+
+    Division by a power of two is exact, so that priors can be computed from examples of any scale, without overflow.
+
+    Parameters
+    ----------
+    values : array
+        Finite numbers.
+
+    Returns
+    -------
+    int
+        The exponent; 0 if all values are 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> binary_exponent(np.array([3.0, -6.0]))
+    3
+    """
+    return int(np.frexp(np.abs(values).max(initial=0.0))[1])
+
+
 @dataclass(frozen=True)
 class Spectrum:
     """A symmetric positive definite matrix, given by its eigenvalues.
@@ -73,6 +97,36 @@ class Spectrum:
         """Whether `vectors` span so few directions that the matrix is better kept as a `Spectrum`."""
         n, r = self.vectors.shape
         return bool(n >= SPAN_ROWS and r <= SPAN_FRACTION * n)
+
+    def scaled(self, exponent: float) -> Spectrum:
+        """Return the spectrum of the matrix times a power of two.
+
+        Parameters
+        ----------
+        exponent : float
+            The exponent of the power.
+
+        Returns
+        -------
+        Spectrum
+            The spectrum of the multiple.
+
+        Raises
+        ------
+        ValueError
+            If an eigenvalue overflows or is too small for a normal number.
+        """
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            factor = np.exp2(exponent)
+            eigenvalues, rest = self.eigenvalues * factor, float(self.rest * factor)
+        smallest = np.finfo(np.float64).tiny
+        in_range = np.isfinite(rest) and np.all((eigenvalues >= smallest) & np.isfinite(eigenvalues))
+        if not in_range or (self.rest > 0.0 and rest < smallest):
+            raise ValueError(
+                "the eigenvalues of the prior overflow or vanish, because the embedded examples are very small or very "
+                "large: rescale X"
+            )
+        return Spectrum(eigenvalues, self.vectors, rest)
 
     def root(self) -> FloatArray:
         """Return the symmetric square root of the matrix.

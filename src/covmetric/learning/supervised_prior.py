@@ -13,7 +13,7 @@ import numpy as np
 
 from covmetric._utils.validation import FloatArray, IntArray, is_number
 from covmetric.learning.shrinkage import ledoit_wolf
-from covmetric.learning.spectrum import PriorData, Spectrum
+from covmetric.learning.spectrum import PriorData, Spectrum, binary_exponent
 from covmetric.problem import PairSums
 
 
@@ -38,13 +38,13 @@ def within_spectrum(data: PriorData) -> Spectrum:
     ValueError
         If the examples do not vary within their classes, or if the scatter is singular.
     """
-    basis, rows = _span_coordinates(data.embedded)
+    exponent, basis, rows = _span_coordinates(data.embedded)
     n = data.embedded.shape[1]
     centred = _similar_rows(rows, data)
     scatter = _similar_scatter(rows, data) if data.codes is None else centred.T @ centred / len(centred)
     _require_variation("within", scatter)
     eigenvalues, vectors, rest = _shrunk_spectrum("within", "S", scatter, n, _shrinkage(centred, n, data.shrinkage))
-    return Spectrum(1.0 / eigenvalues, _times_basis(basis, vectors), _inverse(rest))
+    return Spectrum(1.0 / eigenvalues, _times_basis(basis, vectors), _inverse(rest)).scaled(-2 * exponent)
 
 
 def gmml_spectrum(data: PriorData) -> Spectrum:
@@ -74,14 +74,14 @@ def gmml_spectrum(data: PriorData) -> Spectrum:
     """
     from pyriemann.geometry.geodesic import geodesic_riemann  # imported late, because it takes two seconds
 
-    basis, rows = _span_coordinates(data.embedded)
+    exponent, basis, rows = _span_coordinates(data.embedded)
     n, t = data.embedded.shape[1], float(data.t)
     amount = _shrinkage(_similar_rows(rows, data), n, data.shrinkage)
     S = _similar_scatter(rows, data)
     _require_variation("gmml", S)
     eigenvalues, vectors, rest_S = _shrunk_spectrum("gmml", "S", S, n, amount)
     if t == 0.0:  # D does not matter, and there need not be dissimilar pairs
-        return Spectrum(1.0 / eigenvalues, _times_basis(basis, vectors), _inverse(rest_S))
+        return Spectrum(1.0 / eigenvalues, _times_basis(basis, vectors), _inverse(rest_S)).scaled(-2 * exponent)
     D = _pair_scatter(rows, data, similar=False)
     if not np.trace(D) > 0.0:
         raise ValueError(
@@ -97,7 +97,8 @@ def gmml_spectrum(data: PriorData) -> Spectrum:
             f"shrinkage, which is {amount:.3g}"
         )
     rest = _inverse(rest_S) ** (1.0 - t) * rest_D**t
-    return Spectrum(eigenvalues, _times_basis(basis, vectors), rest)
+    # S and D are those of the scaled rows: S^-1 is too large by 2^(2 exponent), and D is too small by as much.
+    return Spectrum(eigenvalues, _times_basis(basis, vectors), rest).scaled((4.0 * t - 2.0) * exponent)
 
 
 def check_prior_settings(t: Any, shrinkage: Any, name: str = "prior_t") -> None:
@@ -126,19 +127,23 @@ def check_prior_settings(t: Any, shrinkage: Any, name: str = "prior_t") -> None:
         raise ValueError(f"shrinkage must be 'auto' or a number from 0 to 1, got {shrinkage!r}")
 
 
-def _span_coordinates(embedded: FloatArray) -> tuple[FloatArray | None, FloatArray]:
+def _span_coordinates(embedded: FloatArray) -> tuple[int, FloatArray | None, FloatArray]:
     """Return a basis of the span of the centred examples, shape (n, r), and their coordinates, shape (l, m, r).
 
-    The basis is None if there are at least n columns; the coordinates are then the centred examples themselves.
+    The coordinates are divided by a power of two, whose exponent comes first, so that their squares are neither too
+    large nor too small. The basis is None if there are at least n columns; the coordinates are then the scaled and
+    centred examples themselves.
     """
     count, n, m = embedded.shape
-    rows = np.ascontiguousarray(np.swapaxes(embedded - embedded.mean(axis=0), 1, 2))
+    exponent = binary_exponent(embedded)
+    scaled = np.ldexp(embedded, -exponent)
+    rows = np.ascontiguousarray(np.swapaxes(scaled - scaled.mean(axis=0), 1, 2))
     if count * m >= n:
-        return None, rows
+        return exponent, None, rows
     # Columns that depend on others leave arbitrary directions in the basis. They do no harm: both scatter matrices are
     # zero there, and shrinkage treats these directions like the orthogonal complement.
     basis, coordinates = np.linalg.qr(rows.reshape(-1, n).T)
-    return basis, np.ascontiguousarray(coordinates.T.reshape(count, m, -1))
+    return exponent, basis, np.ascontiguousarray(coordinates.T.reshape(count, m, -1))
 
 
 def _times_basis(basis: FloatArray | None, vectors: FloatArray) -> FloatArray:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from covmetric._utils.validation import FloatArray, IntArray, as_floats, first_index, is_count
+from covmetric._utils.validation import FloatArray, IntArray, as_floats, check_n_jobs, first_index, is_count
 
 _UNSCALED_EXPONENT = 8  # a spread between 2**-8 and 2**8 needs no scaling
 
@@ -59,6 +59,7 @@ class Search(ABC):
         ValueError
             If the array has the wrong shape, or has NaN or infinite entries.
         """
+        check_n_jobs(self.n_jobs)
         array = as_floats("vectors", vectors)
         if array.ndim != 2 or 0 in array.shape:
             raise ValueError(f"vectors must have shape (l, q) with l >= 1 and q >= 1, got {array.shape}")
@@ -95,6 +96,36 @@ class Search(ABC):
             If there are fewer than k vectors, if the queries and the fitted vectors have different lengths, or if a
             squared distance overflows.
         """
+        squared, indices, exponent = self.nearest_squared(vectors, k)
+        return np.ldexp(np.sqrt(squared), -exponent), indices
+
+    def nearest_squared(self, vectors: Any, k: int) -> tuple[FloatArray, IntArray, int]:
+        """Return what `nearest` returns, with squared distances in the units that the search computes in.
+
+        Different squared distances may have the same root. Neighbours from several searches therefore have to be
+        merged by their squared distances. The units are powers of two, so that changing them does not round.
+
+        Parameters
+        ----------
+        vectors : array of shape (l, q) or None
+            The queries, as in `nearest`.
+        k : int
+            The number of neighbours, at least 1.
+
+        Returns
+        -------
+        squared : array of shape (l, k)
+            The squared distances, times ``4.0**exponent``.
+        indices : array of int of shape (l, k)
+            The indices into the fitted vectors.
+        exponent : int
+            The exponent of the units.
+
+        Raises
+        ------
+        ValueError
+            As in `nearest`.
+        """
         count, q = self._vectors.shape
         among_fitted = vectors is None
         available = count - among_fitted
@@ -113,7 +144,7 @@ class Search(ABC):
         if not np.isfinite(squared).all():
             where = first_index(~np.isfinite(squared))[0]
             raise ValueError(f"vectors[{where}] is too far from the fitted vectors: its squared distance overflows")
-        return np.ldexp(np.sqrt(squared), -self._exponent), indices
+        return squared, indices, self._exponent
 
     def _scaled(self, array: FloatArray) -> FloatArray:
         return np.ldexp(array, self._exponent) if self._exponent else array

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from covmetric.problem.certificate import Certificate, divergence_roots
+from covmetric.problem.checks import check_kept
 from covmetric.problem.metric_problem import CertifiedPoint, MetricProblem
 from covmetric.problem.span import Reduction, expand, reduce_to_basis, reduce_to_span
 from covmetric.problem.stopping_criterion import PaperBound, paper_bound
@@ -16,6 +17,7 @@ __all__ = [
     "PairSums",
     "PaperBound",
     "Reduction",
+    "check_kept",
     "divergence_roots",
     "expand",
     "make_paper_problem",

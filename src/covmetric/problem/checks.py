@@ -47,6 +47,54 @@ def check_pairs(pairs: Any, n_examples: int) -> IntArray:
     return np.array(array, dtype=np.int64, order="C")
 
 
+def check_kept(keep: Any, n_pairs: int) -> IntArray:
+    """Return the indices of the pairs to keep.
+
+    Parameters
+    ----------
+    keep : array-like of int or bool, or None
+        Indices from -n_pairs to n_pairs - 1, or one Boolean per pair. None keeps all pairs.
+    n_pairs : int
+        The number of pairs.
+
+    Returns
+    -------
+    array of int of shape (n_kept,)
+        Indices from 0 to n_pairs - 1, in the order of `keep`.
+
+    Raises
+    ------
+    ValueError
+        If `keep` has the wrong shape or type, or if an index is out of range.
+
+    Examples
+    --------
+    >>> check_kept([False, True, True], 3), check_kept([2, -3], 3)
+    (array([1, 2]), array([2, 0]))
+    """
+    if keep is None:
+        return np.arange(n_pairs)
+    try:
+        chosen = np.asarray(keep)
+    except ValueError as error:
+        raise ValueError(f"keep must be a list of indices, or of one Boolean per pair: {error}") from None
+    if chosen.ndim == 1 and chosen.size == 0:
+        return np.arange(0)
+    if chosen.ndim != 1 or chosen.dtype.kind not in "iub":
+        raise ValueError(
+            f"keep must be a list of indices, or of one Boolean per pair; got {chosen.dtype} of shape {chosen.shape}"
+        )
+    if chosen.dtype.kind == "b":
+        if len(chosen) != n_pairs:
+            raise ValueError(f"keep must have one Boolean per pair: it has {len(chosen)}, there are {n_pairs} pairs")
+        return np.flatnonzero(chosen)
+    outside = (chosen < -n_pairs) | (chosen >= n_pairs)
+    if outside.any():
+        where = first_index(outside)
+        raise ValueError(f"keep{where} is {chosen[tuple(where)]}: it must be in 0..{n_pairs - 1}")
+    return np.arange(n_pairs)[chosen]
+
+
 @np.errstate(all="ignore")  # this function detects overflow
 def check_scale(terms: PairTerms, squared_norms: FloatArray) -> None:
     """Raise ValueError if the objective overflows, or if a pair has an infinite loss in every metric.

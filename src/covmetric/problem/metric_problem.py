@@ -19,7 +19,7 @@ from covmetric._utils.validation import (
 )
 from covmetric._utils.warning import warn
 from covmetric.problem.certificate import Certificate
-from covmetric.problem.checks import check_pairs, check_scale
+from covmetric.problem.checks import check_kept, check_pairs, check_scale
 from covmetric.problem.dual import Dual, DualPoint
 from covmetric.problem.primal import Primal, PrimalPoint
 from covmetric.problem.sums import PairSums
@@ -243,10 +243,7 @@ class MetricProblem:
         """
         if (pairs is None) != (similar is None):
             raise ValueError("pairs and similar must be given together: give both or neither")
-        kept = np.arange(self.n_pairs)
-        if keep is not None:
-            chosen = np.asarray(keep)
-            kept = kept[chosen if chosen.size else chosen.astype(int)]
+        kept = check_kept(keep, self.n_pairs)
         all_pairs, all_similar = self.pairs[kept], self.similar[kept]
         if pairs is not None:
             if bounds is None or weights is None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from covmetric._utils.validation import FloatArray, IntArray, TextArray
+from covmetric._utils.validation import FloatArray, IntArray, TextArray, is_count
 from covmetric._utils.warning import warn
 from covmetric.model_file import build_record, register_enum, register_record, register_stateful
-from covmetric.problem import Certificate, expand
+from covmetric.problem import Certificate, check_kept, expand
 
 
 class Status(enum.Enum):
@@ -256,6 +256,11 @@ class SolveResult:
         array of shape (K,)
             One multiplier for each pair of the new problem, which is zero for added pairs.
 
+        Raises
+        ------
+        ValueError
+            If `keep` or `added` is invalid.
+
         See Also
         --------
         MetricProblem.replace : The problem with different pairs, bounds or weights.
@@ -269,8 +274,9 @@ class SolveResult:
         >>> solve(fewer, warm_start=result.warm_start(keep=[0, 2, 3])).status.name
         'SOLVED'
         """
-        kept = self.multipliers if keep is None else self.multipliers[np.asarray(keep)]
-        return np.concatenate([kept, np.zeros(added)])
+        if not is_count(added):
+            raise ValueError(f"added must be an integer >= 0, got {added!r}")
+        return np.concatenate([self.multipliers[check_kept(keep, len(self.multipliers))], np.zeros(added)])
 
     def carried(self, keep: Any = None, added: int = 0) -> FloatArray:
         """Deprecated alias of `warm_start`.

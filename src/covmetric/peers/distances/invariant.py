@@ -10,7 +10,7 @@ import numpy as np
 
 from covmetric._utils.distances import cross_distances, smallest
 from covmetric._utils.tuning import INVARIANT_BOUNDS, INVARIANT_CANDIDATES, INVARIANT_ENTRIES
-from covmetric._utils.validation import FloatArray, IntArray
+from covmetric._utils.validation import FloatArray, IntArray, check_n_jobs
 from covmetric.embeddings.recentred_log import RecentredLog
 from covmetric.peers.distances.base import FixedDistance
 
@@ -109,6 +109,7 @@ class InvariantDistance(FixedDistance):
 
     def _values(self, queries: _Factors, rows: IntArray, columns: IntArray) -> FloatArray:
         """Return the distances between queries[rows] and the stored matrices [columns], by chunks in threads."""
+        check_n_jobs(self.n_jobs)
         n = queries.spectrum.shape[1]
         size, result = max(1, INVARIANT_ENTRIES // (n * n)), np.empty(len(rows))
 
