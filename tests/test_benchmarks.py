@@ -135,6 +135,13 @@ def test_recognition_has_all_methods(name, data_folder, monkeypatch, capsys):
     assert "rule='auto' minus the best of pyRiemann" in capsys.readouterr().out
 
 
+def test_recognition_measures_only_what_is_missing():
+    rows = [{"data": "NATOPS", "seed": 0, "method": "mdm"}, {"data": "NATOPS", "seed": 1, "method": "fgmdm"}]
+    rows += [{"data": "NATOPS", "seed": 0, "method": "fgmdm", "failure": "singular"}]
+    tasks = recognition.missing_tasks(rows, ["NATOPS", "ERing"], 2, ["mdm", "fgmdm"])
+    assert tasks == [("NATOPS", 1, ["mdm"]), ("ERing", 0, ["mdm", "fgmdm"]), ("ERing", 1, ["mdm", "fgmdm"])]
+
+
 @pytest.mark.shared
 def test_recognition_splits_eth80_with_five_objects_a_class(data_folder, monkeypatch):
     monkeypatch.setattr(problems, "_DATA", data_folder)
