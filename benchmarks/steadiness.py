@@ -20,7 +20,6 @@ Needs the data folder that COVMETRIC_DATA names, and geomstats for EMG.
 from __future__ import annotations
 
 import argparse
-import functools
 import json
 import sys
 import tempfile
@@ -39,7 +38,6 @@ from benchmarks import problems, recognition
 from benchmarks.recognition import FOLDS, REG
 from covmetric import CovMetric, CovMetricClassifier, CovMetricCV
 from covmetric._utils.validation import generator
-from covmetric.datasets import load_emg
 from covmetric.estimators.default_search import default_search
 from covmetric.estimators.grid import RULE_PARAMS, make_grid
 from covmetric.experiments.estimates import mean_and_standard_error
@@ -57,14 +55,9 @@ FRACTION = 0.9
 ROUNDS = 5
 
 
-@functools.cache
-def _emg():
-    return load_emg()
-
-
 def emg(seed: int):
     """Return a split that trains on one session of a person and tests on the other one; both orders are possible."""
-    data = _emg()
+    data = problems.emg()
     people = np.unique(data.person)
     person = data.person == people[seed % len(people)]
     first = 1 + seed // len(people) % 2
@@ -228,9 +221,8 @@ def describe_choices(rows: list[dict]) -> str:
 
 def searches(seed: int) -> dict[str, CovMetricClassifier]:
     """Return the earlier default search, which took the best score on three folds, and the default searches."""
-    earlier = CovMetricCV(
-        ["log", "relog", "sqrt", "chol"], lambdas=(1e-1, 1e-2, 1e-3, 1e-4), cv=3, n_std_errors=0, random_state=seed
-    )
+    settings = {"pairs": "neighbors", "lambdas": (1e-1, 1e-2, 1e-3, 1e-4), "cv": 3, "n_std_errors": 0}
+    earlier = CovMetricCV(["log", "relog", "sqrt", "chol"], **settings, random_state=seed)
     return {
         "earlier CovMetricCV()": CovMetricClassifier(earlier),
         "CovMetricCV()": CovMetricClassifier(CovMetricCV(random_state=seed)),
