@@ -255,9 +255,18 @@ def warm() -> None:
         print(f"{f'bounds times {factor}':>24}: {again.n_iter:>2} steps {1e3 * again.seconds:>7.1f} ms")
 
 
+def iterations(result) -> str:
+    """Return the number of epochs (marked with an e) and of second-order steps, as "8e+4"."""
+    counts = np.diff(result.history.n_iter, prepend=0)
+    epochs = int(counts[result.history.phase == "dykstra"].sum())
+    return "+".join(f"{count}{mark}" for count, mark in ((epochs, "e"), (result.n_iter - epochs, "")) if count)
+
+
 def thin() -> None:
-    print("\nVectorised logarithms (m = 1), neighbour pairs, slack 'is', to 1e-6: iterations and seconds (best of 3;")
-    print(f"a single round if it takes longer than {_LONG:g} s).")
+    print(
+        "\nVectorised logarithms (m = 1), neighbour pairs, slack 'is', to 1e-6: epochs (e) and steps, and seconds (best"
+    )
+    print(f"of 3; a single round if it takes longer than {_LONG:g} s).")
     if not available():
         print("skipped: the series are not in the folder that COVMETRIC_DATA names")
         return
@@ -276,7 +285,7 @@ def thin() -> None:
                         runs.append(timed(solve, without_caches(scaled), solver, 1e-6))
                     seconds, result = min(runs, key=lambda run: run[0])
                     mark = "" if result.status.name == "SOLVED" else "*"
-                    cells.append(f"{f'{result.n_iter}, {seconds:.2f} s{mark}':>14}")
+                    cells.append(f"{f'{iterations(result)}, {seconds:.2f} s{mark}':>14}")
                 print(f"{solver:>10} {' '.join(cells)}", flush=True)
             runs = [timed(solve_path, problem, lambdas)]
             if runs[0][0] < _LONG:

@@ -283,6 +283,28 @@ class PaperDykstra:
             self.project(k)
 
 
+def visits(problem, order):
+    """Return the metric and the multipliers after visits of pairs of any rank, from the identity.
+
+    A visit maximises the dual objective in its own multiplier; the metric is inverted anew at every trial.
+    """
+    A, y, b, c, slack = data(problem)
+    alpha = np.zeros(len(A))
+    for k in order:
+        rest = np.eye(problem.n) + sum(y[j] * alpha[j] * A[j] for j in range(len(A)) if j != k)
+        longest = 1 / np.linalg.eigvalsh(np.linalg.solve(rest, A[k])).max() if y[k] < 0 else np.inf
+        low, high = 0.0, min(longest, slack.t_max * c[k] / b[k] if y[k] > 0 else np.inf, 1e6)
+        for _ in range(200):
+            middle = 0.5 * (low + high)
+            distance = np.sum(A[k] * np.linalg.inv(rest + y[k] * middle * A[k]))
+            if y[k] * (distance - b[k] * xi(slack)(y[k] * middle * b[k] / c[k])) > 0:
+                low = middle
+            else:
+                high = middle
+        alpha[k] = low
+    return metric(problem, alpha), alpha
+
+
 def neighbor_pairs(vectors, codes, k):
     """Return pairs of each example with its k nearest of the same class and of others, one distance at a time."""
     chosen = set()

@@ -70,7 +70,8 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     model : LearnedMetric, estimator of covmetric, or Pipeline
         The model. Objects of subclasses cannot be saved. The steps of a pipeline may be descriptors, embeddings and
         estimators of covmetric, pyRiemann's `Covariances`, and scikit-learn's `LogisticRegression`,
-        `LinearDiscriminantAnalysis`, `KNeighborsClassifier`, `StandardScaler` and `PCA`.
+        `LinearDiscriminantAnalysis`, `SVC`, `LinearSVC`, `RidgeClassifier`, `GaussianNB`, `KNeighborsClassifier`,
+        `StandardScaler` and `PCA`.
     path : path-like
         The file. An existing file is replaced.
 

@@ -72,10 +72,12 @@ def test_fit_says_what_it_learned(home):
     printed = " ".join((home / "fit.txt").read_text().split())
     assert "Learned from 18 images of 3 classes: bark, sand, wood." in printed
     assert re.search(r"phi (relog|tangent-pca), lambda \S+, rule 0\.\d\d svm", printed)
-    assert (
-        "Accuracy of this metric with a single rule, in cross-validation on these data: " in printed
-        and "The model is in textures.model." in printed
+    found = re.search(
+        r"Accuracy of images, outside the training folds, .*: (\S+)( ± \S+)? percent \((\d+) of 18", printed
     )
+    assert float(found[1]) == pytest.approx(100 * int(found[3]) / 18, abs=0.05)
+    assert "because phi and lambda were chosen on the same folds. " in printed
+    assert "The model is in textures.model." in printed
     assert "Certificate: objective" in printed or "The metric is fixed" in printed
     model = load_model(home / "textures.model")
     assert model[-1].rule == "auto" and model[0].features == "grey"
@@ -191,6 +193,58 @@ def test_patches_describe_several_regions(run, home):
     printed = run("explain", "patches.model", "new/wood/6.png").out
     assert "nearest training images" in printed and "[top, left, height, width] = [" in printed
     assert "images" in run("evaluate", "patches.model", "new", "--json").out
+
+
+def test_patches_print_the_accuracy_of_images_and_of_patches(run, home):
+    printed = " ".join(run("fit", "train", "-o", "votes.model", "--patches", "20", "--phi", "log").out.split())
+    whole = re.search(
+        r"Accuracy of images by the vote of their patches, outside .*?: .*?\((\d+) of 18 images\)", printed
+    )
+    single = re.search(r"Accuracy of single patches: .*? percent \((\d+) of 72 patches\)", printed)
+    model = load_model(home / "votes.model")
+    assert int(whole[1]) == model.out_of_fold_counts_[:, 0].sum()
+    assert int(single[1]) == model.classifier_.out_of_fold_counts_[:, 0].sum()
+    facts = json.loads(run("info", "votes.model", "--json").out)
+    assert facts["score"] == int(whole[1]) / 18 and facts["patch_score"] == int(single[1]) / 72
+    assert " ".join(facts["accuracy"]) in " ".join(run("info", "votes.model", "--card").out.split())
+
+
+def test_fit_without_folds_says_that_no_accuracy_was_measured(run):
+    printed = " ".join(run("fit", "train", "-o", "plain.model", "--rule", "mean", "--lam", "inf").out.split())
+    assert (
+        "No accuracy was measured while the model was fitted. To measure it: covmetric evaluate plain.model" in printed
+    )
+
+
+def test_vectors_are_taken_by_every_command_that_uses_a_model(run, home):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((40, 5)), np.repeat(["low", "high"], 20)
+    X[y == "high", 2] += 3.0
+    np.savez(home / "vectors.npz", X=X[::2], y=y[::2], names=[f"row {i}" for i in range(20)])
+    np.savez(home / "more.npz", X=X[1::2], y=y[1::2])
+    np.save(home / "row.npy", X[1:2])
+    (home / "more.csv").write_text("label\n" + "\n".join(y[1::2]) + "\n")
+    np.save(home / "more.npy", X[1::2])
+    assert "Learned from 20 vectors of 2 classes: high, low." in run("fit", "vectors.npz", "-o", "vectors.model").out
+    model = load_model(home / "vectors.model")
+    assert model.n_features_in_ == 5 and model.metric_.embedding.takes_vectors
+    for data in (["more.npz"], ["more.npy", "--labels", "more.csv"]):
+        result = json.loads(run("evaluate", "vectors.model", *data, "--json").out)
+        assert result["model"]["kind"] == "vectors"
+        assert result["accuracy"] == model.score(X[1::2], y[1::2]) > 0.7
+    assert "low" in run("predict", "vectors.model", "row.npy").out
+    found = json.loads(run("search", "vectors.model", "row.npy", "-k", "2", "--json").out)
+    indices = model.kneighbors(X[1:2], 2, return_distance=False)
+    assert [one["name"] for one in found["queries"][0]["neighbors"]] == [f"row {i}" for i in indices[0]]
+    assert "class low" in run("explain", "vectors.model", "row.npy").out
+    assert "takes vectors" in run("info", "vectors.model").out
+    run("report", "vectors.model", "-o", "vectors.html")
+    assert "entries of a vector" in (home / "vectors.html").read_text()
+    np.savez(home / "wide.npz", X=X[:, :4], y=y)
+    message = run("evaluate", "vectors.model", "wide.npz", code=2).err
+    assert "4" in message and "5" in message and "Traceback" not in message
+    np.savez(home / "cubes.npz", X=np.ones((4, 3, 3)), y=[0, 1, 0, 1])
+    assert "must hold numbers of shape (l, d) for vectors" in run("predict", "vectors.model", "cubes.npz", code=2).err
 
 
 def test_series_and_matrices(run, home):
@@ -369,6 +423,21 @@ def test_closed_output_gives_exit_code_1(home):
     done = covmetric("info", "textures.model", "--card", cwd=home, stdout=write, stderr=subprocess.PIPE)
     os.close(write)
     assert (done.returncode, done.stderr) == (1, "")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("evaluate", "textures.model", "new"), ("compare", "train", "--methods", "log-3nn,covmetric-3nn", "--folds", "2")],
+    ids=["evaluate", "compare"],
+)
+def test_page_is_written_although_the_output_is_closed(arguments, home, tmp_path):
+    """`covmetric evaluate MODEL DATA --report page.html | head -1` must not lose the page."""
+    read, write = os.pipe()
+    os.close(read)
+    page = tmp_path / "page.html"
+    done = covmetric(*arguments, "--report", page, cwd=home, stdout=write, stderr=subprocess.PIPE)
+    os.close(write)
+    assert (done.returncode, done.stderr) == (1, "") and "data-query" in page.read_text()
 
 
 def test_output_that_was_never_open_is_no_error(home):

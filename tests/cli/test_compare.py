@@ -161,6 +161,3 @@ def test_errors_are_printed_in_one_line(file, tmp_path, capsys):
     assert "methods is empty" in error(file, "--methods", ",")
     assert "--csv: there is no folder" in error(file, "--csv", tmp_path / "no" / "a.csv")
     assert "--out: there is no folder" in error(file, "--out", tmp_path / "no" / "a.png")
-    assert "integer >= 2" in error(file, "--folds", 1)
-    assert "repeats must be" in error(file, "--repeats", 0)
-    assert "reg must be" in error(file, "--reg", -1)

@@ -64,7 +64,8 @@ def test_pages_of_evaluate_and_compare_and_their_json(home, monkeypatch, capsys)
         capsys.readouterr()
         assert main([command, *options, "--report", "said.html"]) == 0
         assert capsys.readouterr().out.endswith("\nThe page is in said.html.\n") and page(home / "said.html")
-        assert "data-query" in page(home / "direct.html") and "Confusion" in page(home / "later.html")
+        assert all("data-query" in page(home / name) for name in ("direct.html", "later.html"))
+        assert "Confusion" in page(home / "later.html") and (home / "later.html").stat().st_size < 500_000
 
 
 def test_page_of_the_demo(tmp_path, monkeypatch, capsys):

@@ -91,8 +91,8 @@ def test_npy_takes_labels_from_a_csv_file(tmp_path):
     np.save(path, np.array([{}]), allow_pickle=True)
     with pytest.raises(ValueError, match=r"cannot read .*a\.npy: Object arrays cannot be loaded"):
         read_inputs(path, labels=labels)
-    np.save(path, np.ones((4, 3)))
-    with pytest.raises(ValueError, match=r"X has shape \(4, 3\) and dtype float64, but must hold numbers of shape"):
+    np.save(path, np.ones(4))
+    with pytest.raises(ValueError, match=r"X has shape \(4,\) and dtype float64, but must hold numbers of shape"):
         read_inputs(path, labels=labels)
 
 
@@ -169,7 +169,7 @@ def test_other_fif_files_are_refused(tmp_path):
 
 
 def test_kind_must_be_known_and_fit(tmp_path):
-    with pytest.raises(ValueError, match="kind must be one of 'images', 'series', 'matrices', got 'sound'"):
+    with pytest.raises(ValueError, match="kind must be one of 'images', 'series', 'matrices', 'vectors', got 'sound'"):
         read_inputs(tmp_path, "sound")
     with pytest.raises(ValueError, match=r"kind 'series': .* is a folder"):
         read_inputs(tmp_path, "series")

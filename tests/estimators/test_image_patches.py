@@ -206,3 +206,28 @@ def test_regions_of_a_single_value_are_left_out(data):
     assert len(model.classifier_.references_) == 3 * 12 and model.predict(marked[1::2]).shape == (12,)
     with pytest.raises(ValueError, match=r"X\[1\] has no regions, or only regions of a single value"):
         model.predict([marked[0], np.full((48, 48), 7.0)])
+
+
+def test_accuracy_of_images_is_that_of_votes_outside_the_folds(tmp_path):
+    """The literal twin averages the predictions of the regions of each image, and counts the images."""
+    data = make_textures(n_classes=3, n_per_class=6, size=64)
+    model = ImagePatchClassifier(ImageCovariances("grey", regions=GridPatches(32)), random_state=0)
+    model.fit(data.images + 60.0 * np.random.default_rng(0).standard_normal(data.images.shape), data.y)
+    regions = model.classifier_._out_of_fold()
+    votes = [regions.probabilities[model._image[regions.places] == i].mean(axis=0).argmax() for i in range(18)]
+    assert model.out_of_fold_accuracy_ == np.mean(np.array(votes) == data.y)
+    assert model.out_of_fold_counts_[:, 1].sum() == 18 < model.classifier_.out_of_fold_counts_[:, 1].sum()
+    save_model(model, tmp_path / "model.npz")
+    again = load_model(tmp_path / "model.npz")
+    assert again.out_of_fold_accuracy_ == model.out_of_fold_accuracy_
+    assert again.classifier_.out_of_fold_accuracy_ == model.classifier_.out_of_fold_accuracy_
+
+
+def test_accuracy_of_images_is_unknown_where_regions_of_an_image_are_trained_on():
+    data = make_textures(n_classes=2, n_per_class=1, size=96)
+    model = ImagePatchClassifier(ImageCovariances("grey", regions=GridPatches(24)), random_state=0)
+    assert model.fit(data.images, data.y).out_of_fold_accuracy_ is None
+    assert model.classifier_.out_of_fold_accuracy_ is not None
+    nearest = ImagePatchClassifier(model.descriptor, decision="nearest-set", random_state=0)
+    data = make_textures(n_classes=2, n_per_class=4, size=48)
+    assert nearest.fit(data.images, data.y).out_of_fold_accuracy_ is None

@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 
 from covmetric import CovMetric, CovMetricClassifier, CovMetricCV, load_model, save_model
+from covmetric.datasets import make_spd_classes
 from covmetric.learning.blend import Blend
 from covmetric.learning.calibration import Calibration
 from covmetric.learning.rules import RULES, get_rule
 from covmetric.learning.scoring import Scoring
 from covmetric.learning.splits import make_splits
 from tests.data import classes_of_matrices, quoted
+from tests.model_file.forging import with_array
 
 X, Y = classes_of_matrices(count=42)
 NEW = classes_of_matrices(count=30, seed=1)[0]
@@ -205,3 +207,43 @@ def test_ctrl_c_during_the_calibration_keeps_the_model(monkeypatch):
     uncalibrated = rule.probabilities(classifier.learner_.transform(NEW))
     np.testing.assert_allclose(classifier.predict_proba(NEW), uncalibrated, atol=1e-5)
     assert (classifier.predict_proba(NEW) > 0.0).all()
+
+
+def test_accuracy_outside_the_folds_is_that_of_the_combination(tmp_path):
+    """The literal twin: fit each fold's metric and rules, and combine them with weights of the other folds."""
+    data = make_spd_classes(n_classes=3, n_per_class=12, n=4, random_state=0)
+    search = CovMetricCV("log", lambdas=[0.1], rule=["svm", "neighbors"], C=1.0, cv=3, random_state=0)
+    classifier = CovMetricClassifier(search, rule="auto").fit(data.X, data.y)
+    splits = make_splits(3, data.X, data.y, None, classifier.learner_.best_estimator_.random_state)
+    outputs = []
+    for split in splits:
+        fold = [CovMetric("log", lam=0.1, tol=search.search_tol, random_state=0) for _ in range(2)]
+        rules = [
+            CovMetricClassifier(learner, rule=rule).fit(data.X[split.train], data.y[split.train])
+            for learner, rule in zip(fold, ("svm", "neighbors"), strict=True)
+        ]
+        outputs.append([rule.predict_proba(data.X[split.test]) for rule in rules])
+    right = 0
+    for fold, split in enumerate(splits):
+        rest = [i for i in range(3) if i != fold]
+        codes = np.concatenate([data.y[splits[i].test] for i in rest])
+        parts = [np.concatenate([outputs[i][rule] for i in rest]) for rule in range(2)]
+        blend = Blend.fit([Scoring("svm"), Scoring("neighbors")], parts, codes)
+        right += int((blend.combine(outputs[fold]).argmax(axis=1) == data.y[split.test]).sum())
+    assert classifier.out_of_fold_accuracy_ == pytest.approx(right / 36, abs=1.5 / 36)
+    assert classifier.out_of_fold_counts_[:, 1].tolist() == [12, 12, 12]
+    save_model(classifier, tmp_path / "model.npz")
+    again = load_model(tmp_path / "model.npz")
+    np.testing.assert_array_equal(again.out_of_fold_counts_, classifier.out_of_fold_counts_)
+    again.partial_fit(data.X[:3], data.y[:3])
+    assert again.out_of_fold_accuracy_ is None
+    assert CovMetricClassifier(random_state=0).fit(data.X, data.y).out_of_fold_accuracy_ is None
+
+
+def test_forged_accuracy_in_a_file_is_refused(tmp_path):
+    data = make_spd_classes(n_classes=2, n_per_class=8, n=3, random_state=0)
+    path = tmp_path / "model.npz"
+    save_model(CovMetricClassifier(rule="auto", random_state=0).fit(data.X, data.y), path)
+    path.write_bytes(with_array(path.read_bytes(), "out_of_fold_counts_", np.array([[9, 8], [8, 8]])))
+    with pytest.raises(ValueError, match="the accuracy outside the training folds has impossible counts"):
+        load_model(path)

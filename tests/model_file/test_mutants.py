@@ -16,7 +16,7 @@ from tests.model_file.mutation import MUTATIONS, mutated_array
 from tests.model_file.pipelines import NAMED, fitted
 
 # A reason that is only the name of an error and a key says nothing about the file.
-BARE_ERROR = re.compile(r"is not a model file: (it is damaged|\w+Error\b)")
+BARE_ERROR = re.compile(r"is not a model file: (it is damaged[^:(]*\(|\w+Error\b)|cannot be restored: \w+Error\b")
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

@@ -31,6 +31,7 @@ from covmetric.plotting import (
     pair_distances,
 )
 from covmetric.plotting.figures import new_figure
+from tests.model_file.pipelines import images, named_pipeline, patch_classifier
 
 DATA = make_spd_classes(n_classes=3, n_per_class=12, n=4, random_state=0)
 NAMES = np.array(["rest", "left", "right"])[DATA.y]
@@ -290,6 +291,23 @@ def test_the_page_on_plots_names_every_display_and_its_example_runs(tmp_path, mo
     monkeypatch.chdir(tmp_path)
     exec(compile(page.split("```python\n")[1].split("```")[0], "plotting.md", "exec"), {})
     assert (tmp_path / "pairs.svg").stat().st_size > 10_000
+
+
+def test_retrieval_sheet_of_a_model_of_images_needs_only_the_images():
+    """A pipeline as `covmetric fit` makes it holds the thumbnails of its references."""
+    model = named_pipeline()
+    X, _ = images()
+    display = RetrievalDisplay.from_estimator(model, X[:2], k=3)
+    _, indices = model[-1].kneighbors(model[0].transform(X[:2]), 3)
+    assert len(display.queries) == 2
+    for row, found in zip(indices, display.neighbors, strict=True):
+        for i, picture in zip(row, found, strict=True):
+            np.testing.assert_array_equal(picture, model[-1].references_.thumbnails[i])
+    patches = patch_classifier()
+    assert len(RetrievalDisplay.from_estimator(patches, X[:2], k=3).neighbors[0]) == 3
+    bare = CovMetricClassifier(random_state=0).fit(model[0].transform(X), np.arange(16) // 8)
+    with pytest.raises(ValueError, match="references must be the images of the training examples"):
+        RetrievalDisplay.from_estimator(bare, model[0].transform(X[:2]), X[:2], k=3)
 
 
 def test_pair_distances_of_many_examples_are_those_of_a_sample(classifier, monkeypatch):

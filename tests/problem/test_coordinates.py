@@ -167,7 +167,7 @@ def test_bounds_are_the_documented_formulas():
     assert error.primal_error(V, inverse) == pytest.approx(expected, rel=1e-9)
     gram = np.einsum("k,ki,kj->ij", alpha, f, f)
     expected = delta * (2.0 + v) + 2.0 * np.sqrt(v * (alpha @ epsilon**2) * (alpha @ d)) + v * (alpha @ epsilon**2)
-    assert error.dual_error(V, alpha, gram, pairs) == pytest.approx(expected, rel=1e-9)
+    assert error.dual_error(V, float(alpha @ error.deviations(pairs) ** 2), gram) == pytest.approx(expected, rel=1e-9)
     # Outside of the span, the metric is the identity: its largest eigenvalue is at least 1.
     small = error.ratio_shift(1e-6 * V, 1e-6 * d / b, b, norms, pairs)
     expected = (2.0 * eta * np.sqrt(1e-6 * d) + eta**2 + delta * norms) / b
@@ -177,6 +177,6 @@ def test_bounds_are_the_documented_formulas():
 def test_errors_beyond_the_reach_of_first_order_bounds_are_infinite():
     error = CoordinateError(np.array([0.1, 0.1]), 0.0)
     pairs = np.array([[0, 1]])
-    assert error.dual_error(np.eye(2), np.array([1.0]), np.eye(2), pairs) == np.inf
+    assert error.dual_error(np.eye(2), float(error.deviations(pairs)[0] ** 2), np.eye(2)) == np.inf
     assert CoordinateError(np.zeros(2), 0.02).primal_error(np.eye(2), np.eye(2)) == np.inf
     assert np.isfinite(CoordinateError(np.zeros(2), 0.01).primal_error(np.eye(2), np.eye(2)))

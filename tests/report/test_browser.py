@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from covmetric.datasets.inputs import Inputs
-from covmetric.report import model_page, search_page, write_page
+from covmetric.report import comparison_page, model_page, search_page, write_page
 from covmetric.tasks import ModelView
 from tests.report.browser import chromium, requests, set_page
-from tests.report.examples import DANGER, DATA, TRAIN, classifier
+from tests.report.examples import DANGER, DATA, TRAIN, classifier, comparison
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +29,7 @@ def pages(tmp_path_factory):
     return {
         "report": write_page(model_page(fitted, DANGER, DANGER), folder / "report.html"),
         "search": write_page(search, folder / "search.html"),
+        "comparison": write_page(comparison_page(comparison()), folder / "comparison.html"),
     }
 
 
@@ -38,7 +39,7 @@ def shown(browser):
     return browser.execute_script(text)
 
 
-@pytest.fixture(params=["report", "search"])
+@pytest.fixture(params=["report", "search", "comparison"])
 def page(request, browser, pages):
     set_page(browser, 1280)
     browser.get(pages[request.param].as_uri())

@@ -18,8 +18,10 @@ from covmetric.experiments.estimates import mean_and_standard_error, paired_diff
 from covmetric.experiments.fold_results import ComparisonTable
 from covmetric.report import (
     comparison_page,
+    evaluation_neighbors,
     evaluation_page,
     model_page,
+    neighbors_record,
     read_run,
     render,
     run_page,
@@ -289,6 +291,25 @@ def test_evaluation_says_the_accuracy_and_lists_the_errors():
     shown = [part.items[query.item].name for query in part.queries]
     assert set(shown[: len(wrong)]) == {one["name"] for one in wrong}  # those with a wrong prediction come first
     assert part.queries[0].note == f"Predicted class: {wrong[0]['predicted']}."
+
+
+def test_result_of_an_evaluation_has_the_neighbours_of_its_page():
+    run, view = evaluation(), ModelView(classifier())
+    part = evaluation_neighbors(view, NEW, run["predictions"])
+    run["neighbors"] = json.loads(json.dumps(neighbors_record(part)))
+    (later,) = section(run_page(run), "Neighbours").parts
+    (direct,) = section(PAGES["evaluation"](), "Neighbours").parts
+    assert later.text == direct.text and [q.note for q in later.queries] == [q.note for q in direct.queries]
+    for one, other in zip(later.queries, direct.queries, strict=True):
+        for side in ("before", "after"):
+            found = [[(p.items[i].name, d) for i, d in getattr(q, side)] for p, q in ((later, one), (direct, other))]
+            assert found[0] == found[1] and found[0]
+    assert "picture" not in json.dumps(run["neighbors"]) and len(json.dumps(run["neighbors"])) < 500_000
+    for path, value in ((("queries", 0, "item"), 10**6), (("items",), None), (("queries", 0, "after"), [[0]])):
+        forged = json.loads(json.dumps(run))
+        forge(forged["neighbors"], *path, value=value)
+        with pytest.raises(ValueError, match="neighbours of the evaluation|not enough values"):
+            run_page(forged)
 
 
 def test_model_says_how_its_settings_did_before_and_after_learning():

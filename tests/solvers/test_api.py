@@ -235,7 +235,7 @@ def test_bad_arguments_are_refused(problem, arguments, message):
 
 
 def test_objects_that_are_not_problems_are_refused():
-    with pytest.raises(ValueError, match="problem must be a MetricProblem, got ndarray"):
+    with pytest.raises(ValueError, match="problem must be a MetricProblem or a BlockProblem, got ndarray"):
         solve(np.eye(3))
 
 

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from covmetric import Dykstra, MetricProblem, Status, make_paper_problem, solve
 from covmetric.orders import get_order
 from covmetric.slacks import get_slack
-from covmetric.solvers import compiled
+from covmetric.solvers import compiled, compiled_blocks
 from tests import naive
 from tests.data import quoted
 from tests.exact import exact_gap
@@ -95,9 +95,10 @@ def test_representation_has_the_settings():
     assert repr(Dykstra("rand", certify_every=3)) == "Dykstra(order='rand', certify_every=3)"
 
 
-def test_a_breakdown_is_repaired_by_rebuilding_the_metric(monkeypatch):
+@pytest.mark.parametrize(("m", "kernel"), [(5, (compiled, "sweep")), (1, (compiled_blocks, "sweep_blocks"))])
+def test_a_breakdown_is_repaired_by_rebuilding_the_metric(m, kernel, monkeypatch):
     """A sweep that breaks down continues with the next pair from a rebuilt metric."""
-    real, calls = compiled.sweep, []
+    real, calls = getattr(*kernel), []
 
     def flaky(W, alpha, rows, pairs, y, b, c, order, *rest):
         calls.append(len(order))
@@ -107,8 +108,10 @@ def test_a_breakdown_is_repaired_by_rebuilding_the_metric(monkeypatch):
             return compiled.BROKEN
         return real(W, alpha, rows, pairs, y, b, c, order, *rest)
 
-    monkeypatch.setattr(compiled, "sweep", flaky)
-    problem = make_paper_problem(5, 12, 1e-2, seed=0)
+    monkeypatch.setattr(*kernel, flaky)
+    rng = np.random.default_rng(0)
+    F, similar = rng.uniform(-0.5, 0.5, (12, 5, m)), rng.choice([-1.0, 1.0], 12)
+    problem = MetricProblem.from_differences(F, similar, 0.3 * m, 5.0)
     result = solve(problem, "dykstra", tol=1e-8, random_state=0)
     assert result.status is Status.SOLVED
     assert calls[1:3] == [12, 8]

@@ -83,6 +83,9 @@ def test_certificates_are_due_when_the_goal_may_be_reached(monkeypatch):
     slow = {"first_gap": 0.011, "epochs": 9, "recent_rate": 1e-9}
     assert [pays(1e-2, n_iter=n, **slow) for n in (49, 50)] == [False, True]
     assert pays(1e-2, work=2.0, epochs=0), "without a rate, the time decides"
+    # Two epochs from 0.08 to 0.05, although the tolerance is far away.
+    slow = {"first_gap": 0.08 * 1.6**0.5, "epochs": 1, "recent_rate": 0.5 * np.log(1.6)}
+    assert [pays(0.08, n_iter=n, **slow) for n in (1, 2)] == [False, True]
 
 
 def test_newton_takes_over_if_its_model_holds_and_it_is_faster(costs):
@@ -97,6 +100,19 @@ def test_newton_takes_over_if_its_model_holds_and_it_is_faster(costs):
     # From 0.01 to 1e-6 at a factor of a hundred in four epochs takes eight epochs, and Newton five steps.
     assert takes_over(0.01, newton=1.59)
     assert not takes_over(0.01, newton=1.61)
+
+
+def test_dykstra_goes_on_while_epochs_save_more_than_they_cost(costs):
+    """From 0.08 to 0.05 at a factor of 1.6 per epoch takes one epoch, and saves three steps of Newton's method."""
+
+    def takes_over(gap, newton):
+        costs.newton = newton
+        rate = np.log(1.6)
+        return hybrid._newton_takes_over(PROBLEM, state_at(gap, first_gap=gap * 1.6, epochs=1, recent_rate=rate))
+
+    assert takes_over(0.08, newton=0.99 / 3.0)
+    assert not takes_over(0.08, newton=1.01 / 3.0)
+    assert takes_over(0.049, newton=1.01 / 3.0), "near enough"
 
 
 def test_the_first_certificate_of_a_phase_is_the_reference_of_its_rate(costs):

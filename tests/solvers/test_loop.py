@@ -39,8 +39,13 @@ class ScriptedProblem:
         )
         return CertifiedPoint(W.copy(), multipliers.copy(), certificate, np.array([0.5, 2.0]), derived=False)
 
-    def best_slacks(self, ratios):
-        return np.maximum(ratios, 1.0)
+    in_memory = True
+
+    def finite_multipliers(self, multipliers):
+        return multipliers if np.isfinite(multipliers).all() else np.zeros(self.n_pairs)
+
+    def pair_arrays(self, point):
+        return point.multipliers, np.maximum(point.ratios, 1.0)
 
 
 class ScriptedSolver(Solver[dict]):

@@ -50,11 +50,11 @@ def epoch(monkeypatch):
     return lambda seconds: monkeypatch.setattr(registry, "sweep_seconds", lambda n, m, moved, idle: seconds)
 
 
-@pytest.mark.parametrize(("K", "stiffness"), [(20, 1.0), (40, 10.0)])  # n(n+1)/2 = 36
-def test_auto_begins_with_dykstra_if_newton_would_be_slow(K, stiffness, epoch):
-    problems = [with_stiffness(thin(K, "l2"), factor * stiffness) for factor in (0.9, 1.1)]
+@pytest.mark.parametrize("K", [20, 40])
+def test_auto_begins_with_dykstra_if_newton_would_be_slow(K, epoch):
+    problems = [with_stiffness(thin(K, "l2"), stiffness) for stiffness in (3.6, 4.4)]
     either, by_stiffness, neither = ("dykstra", "dykstra"), ("newton", "dykstra"), ("newton", "newton")
-    for seconds, expected in ((0.29, either), (0.31, by_stiffness), (1.99, by_stiffness), (8.01, neither)):
+    for seconds, expected in ((0.21, either), (0.23, by_stiffness), (1.99, by_stiffness), (8.01, neither)):
         epoch(seconds)
         assert tuple(choose_solver("auto", problem).first for problem in problems) == expected, seconds
 
@@ -62,7 +62,7 @@ def test_auto_begins_with_dykstra_if_newton_would_be_slow(K, stiffness, epoch):
 def test_a_dear_epoch_pays_only_if_newtons_model_holds_nearby(epoch):
     """The curvature along multiples of a metric is constant with `is`, and grows as the square with `l2`."""
     epoch(2.01)
-    for slack, stiffness, expected in (("l2", 9.0, "newton"), ("l2", 11.0, "dykstra"), ("is", 11.0, "newton")):
+    for slack, stiffness, expected in (("l2", 3.0, "newton"), ("l2", 5.0, "dykstra"), ("is", 5.0, "newton")):
         equal = MetricProblem.from_differences(np.ones((20, 8, 2)), np.ones(20), 8.0, 1.0, slack)
         problem = with_stiffness(equal, stiffness)
         assert choose_solver("auto", problem).first == expected, (slack, stiffness)
@@ -72,12 +72,12 @@ def test_a_dear_epoch_pays_only_if_newtons_model_holds_nearby(epoch):
 
 def test_newton_begins_where_dykstra_would_crawl(epoch, monkeypatch):
     """Unless Newton's path is long: Dykstra's first epochs then cost little, and interior points follow."""
-    easier, harder = (with_stiffness(thin(20, "l2"), stiffness) for stiffness in (900.0, 1100.0))
+    easier, harder = (with_stiffness(thin(20, "l2"), stiffness) for stiffness in (9e3, 1.1e4))
     for seconds, is_long, expected in (
         (1.99, False, ("dykstra", "newton")),
         (1.99, True, ("dykstra", "dykstra")),
         (2.01, True, ("dykstra", "newton")),
-        (0.29, False, ("dykstra", "dykstra")),
+        (0.21, False, ("dykstra", "newton")),
     ):
         epoch(seconds)
         monkeypatch.setattr(registry, "newton_path_is_long", lambda problem, is_long=is_long: is_long)

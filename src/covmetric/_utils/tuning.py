@@ -21,6 +21,16 @@ ONE_THREAD_BELOW = 256
 CHUNK_BYTES = 2**19
 # Arrays over all pairs are kept up to this size. Computing larger ones costs more than they save.
 KEPT_BYTES = 2**24
+# Pairs per block of a large problem: differences of this many bytes, and between these numbers of pairs. Blocks are
+# the unit of work of threads and workers: large enough that handing one out takes no time, small enough that eight
+# threads have several each.
+BLOCK_BYTES = 2**25
+BLOCK_PAIRS = (2**10, 2**16)
+# Consecutive blocks are summed up together if there are more than this many, so that what a step moves does not grow
+# with the number of pairs.
+MAX_RANGES = 256
+# From this many blocks on a problem is solved in blocks; if its examples are thin, from the second number on.
+SPLIT_FROM, SPLIT_THIN_FROM = 4, 16
 # The index tables of half vectors are cached for matrices of up to this size.
 HALF_VECTORS_KEPT_BELOW = 256
 
@@ -37,12 +47,11 @@ THIN_RATIO = 4
 # Dykstra is first if an epoch takes at most the first fraction of the time of a Newton step. Up to the second one, it
 # is first if Newton's method is expected to need many steps. Up to the third one, Newton's model must also hold only
 # nearby.
-CHEAP_EPOCH, DEAR_EPOCH, VERY_DEAR_EPOCH = 0.3, 2.0, 8.0
-# Newton's method needs few steps if the losses have less curvature per dimension than this (log det has 1), with at
-# most n(n+1)/2 pairs and with more.
-EASY_STIFFNESS, EASY_STIFFNESS_MANY_PAIRS = 1.0, 10.0
+CHEAP_EPOCH, DEAR_EPOCH, VERY_DEAR_EPOCH = 0.22, 2.0, 8.0
+# Newton's method needs few steps if the losses have less curvature per dimension than this (log det has 1).
+EASY_STIFFNESS = 4.0
 # With more curvature than this, Dykstra crawls, and Newton's method solves the problem, unless its path is long.
-HARD_STIFFNESS = 1000.0
+HARD_STIFFNESS = 10_000.0
 # Newton's model holds only nearby if the curvature grows by more than the second number from the best multiple of the
 # identity to the metric that is larger by the first number.
 STRETCH, STEADY_GROWTH = 4.0, 2.0
@@ -55,9 +64,24 @@ CERTIFICATE_FRACTION = 0.25
 # Up to these sizes, plain loops are faster than LAPACK's dsytrd, and faster than dpotrf with dtrsm.
 SMALL_TRIDIAGONAL = 128
 SMALL_SOLVE = 24
-# Examples with up to this many columns are visited in blocks of pairs, each with so many columns in all. At m = 1 this
-# is 2 times as fast at n = 10, 2.9 times at n = 78 and 4.5 times at n = 300; from m = 5 on it is not faster.
+# Thin examples with up to this many columns are visited in blocks of pairs, each with so many columns in all. At m = 1
+# this is 2 times as fast at n = 10, 2.9 times at n = 78 and 4.5 times at n = 300; from m = 5 on it is not faster.
 BLOCK_MAX_COLUMNS, BLOCK_COLUMNS = 4, 24
+
+
+def visits_blocks(n: int, m: int) -> bool:
+    """Return whether Dykstra's algorithm visits the pairs in blocks.
+
+    Parameters
+    ----------
+    n, m : int
+        The numbers of rows and columns of an embedded example.
+
+    Returns
+    -------
+    bool
+    """
+    return m <= BLOCK_MAX_COLUMNS and 2 * m <= n
 
 
 def sweep_seconds(n: int, m: int, moved: int, idle: int) -> float:
@@ -75,7 +99,7 @@ def sweep_seconds(n: int, m: int, moved: int, idle: int) -> float:
     float
         The time in seconds.
     """
-    if m <= min(n, BLOCK_MAX_COLUMNS):
+    if visits_blocks(n, m):
         idle_pair = m * (5e-8 + 2e-9 * n + 3.8e-11 * n * n)
         moved_pair = m * (2e-7 + 3.2e-9 * n + 5.7e-11 * n * n)
         return 2e-5 + idle * idle_pair + moved * moved_pair
@@ -105,7 +129,7 @@ def certificate_seconds(n: int, m: int, n_pairs: int, kept: bool) -> float:
     """
     if kept:
         return 2.5e-4 + n_pairs * 4e-10 * n * n + 7e-10 * n**3
-    return 3e-4 + n_pairs * (1.5e-7 + 1e-8 * n * m + 4.0 * n * n * m / 4e10) + 20.0 * n**3 / 2e10
+    return 3e-4 + n_pairs * m * (2e-8 + 1.3e-9 * n + 5e-11 * n * n) + 8e-11 * n**3
 
 
 # --- The linear system of a Newton step (python -m benchmarks.solvers grid; python -m benchmarks.blocks) --------------

@@ -8,11 +8,13 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from covmetric._version import __version__
 from covmetric.cli.command import DONE, INCOMPLETE, INTERRUPTED, INVALID
+from covmetric.cli.messages import in_words_of_the_command
 
 if TYPE_CHECKING:
     from covmetric.cli.command import Command
@@ -72,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _, load = COMMANDS[options.command]
         with warnings.catch_warnings():
             if not options.debug:
-                warnings.showwarning = _short_warning
+                warnings.showwarning = partial(_short_warning, options.command)
                 warnings.filterwarnings("default", category=UserWarning)
             code = load().run(options)
         if sys.stdout is not None:
@@ -93,7 +95,8 @@ def _fail(given: list[str], error: Exception, options: argparse.Namespace) -> in
     if "--debug" in given:
         traceback.print_exc()
     if isinstance(error, ValueError | OSError | ImportError):
-        print(f"covmetric {given[0]}: {_one_line(error)}{_remedy(error, options)}", file=sys.stderr)
+        text = in_words_of_the_command(_one_line(error), given[0])
+        print(f"covmetric {given[0]}: {text}{_remedy(error, options)}", file=sys.stderr)
         return INVALID
     text = f"unexpected error, {type(error).__name__}: {_one_line(error)}"
     print(f"covmetric {given[0]}: {text} (--debug shows where)", file=sys.stderr)
@@ -115,8 +118,8 @@ def _one_line(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
-def _short_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    print(f"warning: {' '.join(str(message).split())}", file=sys.stderr)
+def _short_warning(command: str, message: Warning | str, *_: Any, **__: Any) -> None:
+    print(f"warning: {in_words_of_the_command(str(message), command)}", file=sys.stderr)
 
 
 def _print_any_text() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import tempfile
 from collections.abc import Callable
@@ -52,12 +53,63 @@ def positive_number(text: str) -> float:
     argparse.ArgumentTypeError
         If the argument is not a positive, finite number.
     """
+    return _number(text, lambda value: value > 0.0, "a positive number")
+
+
+def nonnegative_number(text: str) -> float:
+    """Convert an argument to a finite number that is not negative; a type for argparse.
+
+    Parameters
+    ----------
+    text : str
+        The argument.
+
+    Returns
+    -------
+    float
+
+    Raises
+    ------
+    argparse.ArgumentTypeError
+        If the argument is not such a number.
+    """
+    return _number(text, lambda value: value >= 0.0, "a number >= 0")
+
+
+def _number(text: str, is_valid: Callable[[float], bool], what: str) -> float:
+    """Convert an argument to a finite number that passes a test."""
     try:
         value = float(text)
     except ValueError:
-        value = 0.0
-    if not 0.0 < value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
+        value = float("nan")
+    if not (math.isfinite(value) and is_valid(value)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not {what}")
+    return value
+
+
+def number_of_jobs(text: str) -> int:
+    """Convert an argument to a number of processes; a type for argparse.
+
+    Parameters
+    ----------
+    text : str
+        The argument.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    argparse.ArgumentTypeError
+        If the argument is not an integer, or is 0.
+    """
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
+    if value == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of processes: 1, 2, ..., or -1 for all processors")
     return value
 
 

@@ -8,7 +8,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from covmetric.cli.arguments import add_report_argument, check_folder_of, check_page, say_page
+from covmetric.cli.arguments import (
+    add_report_argument,
+    check_folder_of,
+    check_page,
+    integer_at_least,
+    nonnegative_number,
+    number_of_jobs,
+    say_page,
+)
 from covmetric.cli.command import INCOMPLETE, Command
 from covmetric.cli.data import add_data_arguments, print_skipped, read_data, shows_progress
 from covmetric.cli.tables import print_comparison, print_json
@@ -27,9 +35,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         The parser of the subcommand.
     """
     add_data_arguments(parser)
-    parser.add_argument("--folds", type=int, metavar="N", help="number of folds (default: 5, with --quick 3)")
     parser.add_argument(
-        "--repeats", type=int, default=1, metavar="N", help="number of times to draw new folds (default: %(default)s)"
+        "--folds", type=integer_at_least(2), metavar="N", help="number of folds (default: 5, with --quick 3)"
+    )
+    parser.add_argument(
+        "--repeats",
+        type=integer_at_least(1),
+        default=1,
+        metavar="N",
+        help="number of times to draw new folds (default: %(default)s)",
     )
     parser.add_argument(
         "--methods",
@@ -50,15 +64,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--reg",
-        type=float,
+        type=nonnegative_number,
         default=1e-6,
         metavar="FRACTION",
         help="fraction of its mean eigenvalue that is added to the diagonal of each matrix (default: %(default)s)",
     )
     parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="seed of the folds and of the methods (default: %(default)s)"
+        "--seed",
+        type=integer_at_least(0),
+        default=0,
+        metavar="N",
+        help="seed of the folds and of the methods (default: %(default)s)",
     )
-    parser.add_argument("--jobs", type=int, metavar="N", help="number of processes (default: 1)")
+    parser.add_argument("--jobs", type=number_of_jobs, metavar="N", help="number of processes (default: 1)")
     parser.add_argument("--json", action="store_true", help="print only the result, as JSON")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write the table to this file")
     parser.add_argument("--out", type=Path, metavar="FILE", help="draw the accuracies in this file")
@@ -118,10 +136,7 @@ def run(options: argparse.Namespace) -> int | None:
         "parameters": {name: getattr(table, name) for name in ("folds", "repeats", "seed", "reg")},
         **table.as_dict(),
     }
-    if options.json:
-        print_json(result)
-    else:
-        print_comparison(table, data.content)
+    # Files are written before anything is printed, because a reader may close the output early.
     if options.csv is not None:
         write_csv(options.csv, table.summary())
     if options.out is not None:
@@ -133,6 +148,11 @@ def run(options: argparse.Namespace) -> int | None:
         from covmetric.report import comparison_page, write_page
 
         write_page(comparison_page(result), options.report)
+    if options.json:
+        print_json(result)
+    else:
+        print_comparison(table, data.content)
+    if options.report is not None:
         say_page(options)
     if table.interrupted:
         raise KeyboardInterrupt

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 CONTENT = (
     "a folder with one folder of images per class (folders below a class are groups); a folder of images with "
-    "--labels; an .npz file with X, matrices of shape (l, n, n) or series of shape (l, channels, times), y and "
-    "optionally groups and names (or X_train, y_train, X_test and y_test); an .npy file with --labels; or a .fif file "
-    "of MNE epochs"
+    "--labels; an .npz file with X, matrices of shape (l, n, n), series of shape (l, channels, times) or vectors of "
+    "shape (l, d), y and optionally groups and names (or X_train, y_train, X_test and y_test); an .npy file with "
+    "--labels; or a .fif file of MNE epochs"
 )
-_KINDS = ("matrices", "series", "images")
+_KINDS = ("matrices", "series", "images", "vectors")
 _FEATURES = ("grey", "gray", "colour", "color")
 
 
@@ -76,7 +76,7 @@ def read_labelled(path: Path, kind: str | None = None, labels: Path | None = Non
     ----------
     path : Path
         The file or folder.
-    kind : {'matrices', 'series', 'images'} or None, default=None
+    kind : {'matrices', 'series', 'images', 'vectors'} or None, default=None
         The kind of data. None means that it is detected.
     labels : Path or None, default=None
         A CSV file with labels.
@@ -118,7 +118,7 @@ def read_data(
     ----------
     path : Path
         The file or folder.
-    kind : {'matrices', 'series', 'images'} or None, default=None
+    kind : {'matrices', 'series', 'images', 'vectors'} or None, default=None
         The kind of data. None means that it is detected.
     features : str or None, default=None
         The features of images. None means colour, or grey if an image has no colours.
@@ -144,6 +144,11 @@ def read_data(
         If the file or folder does not hold the expected data.
     """
     inputs = read_labelled(path, kind, labels)
+    if inputs.kind == "vectors":
+        raise ValueError(
+            f"{path} holds vectors of {inputs.examples.shape[1]} entries, but the methods to compare take matrices, "
+            "series or images; `covmetric fit` and `covmetric evaluate` take vectors"
+        )
 
     from covmetric.tasks import describe_inputs
 

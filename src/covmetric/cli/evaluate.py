@@ -66,13 +66,19 @@ def run(options: argparse.Namespace) -> int | None:
         **evaluation.as_dict(),
     }
     if options.json:
+        from covmetric.report import evaluation_neighbors, neighbors_record
+
+        neighbors = evaluation_neighbors(view, inputs, result["predictions"])
+        result["neighbors"] = None if neighbors is None else neighbors_record(neighbors)
+    if options.report is not None:  # before anything is printed, because a reader may close the output early
+        from covmetric.report import evaluation_page, write_page
+
+        write_page(evaluation_page(result, view, inputs), options.report)
+    if options.json:
         print_json(result)
     else:
         print_evaluation(evaluation)
     if options.report is not None:
-        from covmetric.report import evaluation_page, write_page
-
-        write_page(evaluation_page(result, view, inputs), options.report)
         say_page(options)
     return INCOMPLETE if skipped else None
 

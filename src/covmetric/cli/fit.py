@@ -7,7 +7,13 @@ import sys
 import time
 from pathlib import Path
 
-from covmetric.cli.arguments import check_output, integer_at_least, positive_number
+from covmetric.cli.arguments import (
+    check_output,
+    integer_at_least,
+    nonnegative_number,
+    number_of_jobs,
+    positive_number,
+)
 from covmetric.cli.command import INCOMPLETE, INTERRUPTED, Command
 from covmetric.cli.data import add_data_arguments, print_skipped, read_labelled, shows_progress
 from covmetric.cli.tables import print_json, print_wrapped
@@ -56,14 +62,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--reg",
-        type=float,
-        default=1e-6,
+        type=nonnegative_number,
         metavar="FRACTION",
-        help="fraction of its mean eigenvalue that is added to the diagonal of each matrix (default: %(default)s)",
+        help="fraction of its mean eigenvalue that is added to the diagonal of each matrix (default: 1e-06)",
     )
     parser.add_argument("--no-thumbnails", action="store_true", help="do not store small pictures of the images")
     parser.add_argument("--seed", type=integer_at_least(0), default=0, metavar="N", help="seed (default: %(default)s)")
-    parser.add_argument("--jobs", type=int, metavar="N", help="number of processes (default: 1)")
+    parser.add_argument("--jobs", type=number_of_jobs, metavar="N", help="number of processes (default: 1)")
     parser.add_argument("--keep", action="store_true", help="after Ctrl-C, write the best model so far")
     parser.add_argument("--json", action="store_true", help="print only the result, as JSON")
 
@@ -137,8 +142,8 @@ def _check_options(options: argparse.Namespace) -> None:
 
 
 def _print_result(facts: dict[str, object]) -> None:
-    classes, rule, score = facts["classes"], facts["rule"], facts["score"]
-    assert isinstance(classes, list) and isinstance(rule, dict)
+    classes, rule, accuracy = facts["classes"], facts["rule"], facts["accuracy"]
+    assert isinstance(classes, list) and isinstance(rule, dict) and isinstance(accuracy, list)
     settings = facts["parameters"]
     assert isinstance(settings, dict)
     from covmetric.learning.rules import describe_rule
@@ -147,10 +152,11 @@ def _print_result(facts: dict[str, object]) -> None:
         f"Learned from {facts['n_examples']} {facts['kind']} of {len(classes)} classes: {', '.join(classes)}."
     )
     print_wrapped(f"phi {settings.get('phi')}, lambda {settings.get('lam')}, rule {describe_rule(rule)}.")
-    if isinstance(score, float):
+    for sentence in accuracy:
+        print_wrapped(sentence)
+    if facts["score"] is None:
         print_wrapped(
-            f"Accuracy of this metric with a single rule, in cross-validation on these data: {100 * score:.1f} percent "
-            "(optimistic, because the settings were chosen by it)."
+            f"To measure it: covmetric evaluate {facts['model']} OTHER_DATA, or covmetric compare on these data."
         )
     certificate = facts["certificate"]
     if isinstance(certificate, dict):

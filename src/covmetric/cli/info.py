@@ -55,6 +55,7 @@ def run(options: argparse.Namespace) -> int | None:
     for name, value in facts["parameters"].items():
         if value is not None and name != "steps":
             print(f"{name}: {value}")
+    print_wrapped(f"accuracy: {' '.join(facts['accuracy'])}", indent="  ")
     certificate = facts["certificate"]
     print_wrapped(f"certificate: {certificate['text'] if certificate else 'the metric is fixed, nothing was solved'}")
     return None

@@ -8,6 +8,7 @@ from covmetric.constraints.bounds import BOUNDS, AbsoluteBounds, Bounds, Quantil
 from covmetric.constraints.constraints import Constraints, bounded, check_scale, constrain, squared_distances
 from covmetric.constraints.neighbors import NeighborPairs
 from covmetric.constraints.random import RandomPairs
+from covmetric.constraints.recipes import PairRecipe, RandomPairRecipe
 from covmetric.model_file import register_components
 
 PAIRS: dict[str, type[PairSelection]] = {
@@ -25,8 +26,10 @@ __all__ = [
     "Constraints",
     "LabelledPairs",
     "NeighborPairs",
+    "PairRecipe",
     "PairSelection",
     "QuantileBounds",
+    "RandomPairRecipe",
     "RandomPairs",
     "bounded",
     "check_scale",

@@ -1,4 +1,4 @@
-"""Examples as they are before they are described: files of images, series, or matrices."""
+"""Examples as they are before they are described: files of images, series, matrices or vectors."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from covmetric.datasets.label_files import Labels, read_labels
 #: What the path of examples may be, for messages and help.
 CONTENT = (
     "a folder with one folder of images per class (folders below a class are groups), a folder of images with a CSV "
-    "file of labels, an .npz file with X, matrices of shape (l, n, n) or series of shape (l, channels, times), y and "
-    "optionally groups (or X_train, y_train, X_test and y_test), an .npy file with a CSV file of labels, or a .fif "
-    "file of MNE epochs"
+    "file of labels, an .npz file with X, matrices of shape (l, n, n), series of shape (l, channels, times) or vectors "
+    "of shape (l, d), y and optionally groups (or X_train, y_train, X_test and y_test), an .npy file with a CSV file "
+    "of labels, or a .fif file of MNE epochs"
 )
 #: The kinds of examples.
-KINDS = ("images", "series", "matrices")
+KINDS = ("images", "series", "matrices", "vectors")
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,9 @@ class Inputs:
 
     Attributes
     ----------
-    kind : {'images', 'series', 'matrices'}
+    kind : {'images', 'series', 'matrices', 'vectors'}
         What the examples are.
-    examples : list of paths, list of arrays of shape (channels, times), or array of shape (l, n, n)
+    examples : list of paths, list of arrays of shape (channels, times), or array of shape (l, n, n) or (l, d)
         The examples.
     names : array of str of shape (l,)
         The name of each example: its path relative to the folder, or its number.
@@ -64,7 +64,7 @@ def read_inputs(path: Path, kind: str | None = None, labels: Path | None = None,
     ----------
     path : Path
         A folder with one folder of images per class, a folder of images, an image, an .npz, .npy or .fif file.
-    kind : {'matrices', 'series', 'images'} or None, default=None
+    kind : {'matrices', 'series', 'images', 'vectors'} or None, default=None
         The kind of examples. None means that it is detected.
     labels : Path or None, default=None
         A CSV file with labels; see `read_labels`. None means that the folder or file has the labels.
@@ -119,8 +119,8 @@ def read_queries(paths: list[Path], kind: str) -> Inputs:
     Parameters
     ----------
     paths : list of Path
-        Images and folders of images; or .npz, .npy and .fif files with series or matrices.
-    kind : {'images', 'series', 'matrices'}
+        Images and folders of images; or .npz, .npy and .fif files with series, matrices or vectors.
+    kind : {'images', 'series', 'matrices', 'vectors'}
         The kind of examples that is needed.
 
     Returns
@@ -149,11 +149,13 @@ def read_queries(paths: list[Path], kind: str) -> Inputs:
     examples = [one for part in parts for one in part.examples]
     shapes = {np.shape(one)[:1] for one in examples if kind != "images"}
     if len(shapes) > 1:
-        raise ValueError(f"the examples have different numbers of rows: {sorted(shape[0] for shape in shapes)}")
+        what = "entries" if kind == "vectors" else "rows"
+        raise ValueError(f"the examples have different numbers of {what}: {sorted(shape[0] for shape in shapes)}")
     groups = None
     if all(part.groups is not None for part in parts):
         groups = np.concatenate([np.asarray(part.groups, dtype=object) for part in parts])
-    return Inputs(kind, np.stack(examples) if kind == "matrices" else examples, np.array(names), groups=groups)
+    stacked = np.stack(examples) if kind in ("matrices", "vectors") else examples
+    return Inputs(kind, stacked, np.array(names), groups=groups)
 
 
 def _image_inputs(folder: Path, rows: Labels | None, labelled: bool) -> Inputs:
@@ -230,7 +232,7 @@ def _read_npz(path: Path, kind: str | None, rows: Labels | None, labelled: bool)
     from covmetric.datasets.npz import read_labelled_npz, read_npz
 
     if rows is None and labelled:
-        arrays = read_labelled_npz(path)
+        arrays = read_labelled_npz(path, vectors=True)
         names = read_npz(path).get("names")
         return _array_inputs(path, kind, arrays.X, arrays.y, arrays.groups, names)
     held = read_npz(path)
@@ -258,8 +260,8 @@ def _read_fif(path: Path, kind: str | None, rows: Labels | None, labelled: bool)
     from covmetric.datasets.epochs import read_epochs
 
     epochs = read_epochs(path)
-    if kind == "matrices":
-        raise ValueError(f"kind 'matrices': {path} holds epochs, which are series")
+    if kind in ("matrices", "vectors"):
+        raise ValueError(f"kind {kind!r}: {path} holds epochs, which are series")
     if rows is not None:
         return _with_rows(path, "series", epochs.X, rows, None, epochs.channels)
     return Inputs("series", list(epochs.X), _numbers(len(epochs.X)), epochs.y, None, epochs.channels)
@@ -272,6 +274,10 @@ _READERS: dict[str, Callable[[Path, str | None, Labels | None, bool], Inputs]] =
     ".fif": _read_fif,
     ".fif.gz": _read_fif,
 }
+
+
+#: The shapes of X by kind.
+_SHAPES = {"matrices": "(l, n, n)", "series": "(l, channels, times)", "vectors": "(l, d)"}
 
 
 def _with_rows(
@@ -303,14 +309,15 @@ def _array_inputs(
     from covmetric.datasets.npz import hold_matrices
     from covmetric.datasets.series import without_padding
 
-    if X.ndim != 3 or X.dtype.kind not in "iufc" or len(X) == 0:
-        raise ValueError(
-            f"{path}: X has shape {X.shape} and dtype {X.dtype}, but must hold numbers of shape (l, n, n) for matrices "
-            "or (l, channels, times) for series"
-        )
+    expected = (2, 3) if kind is None else (2,) if kind == "vectors" else (3,)
+    if X.ndim not in expected or X.dtype.kind not in "iufc" or 0 in X.shape:
+        needed = " or ".join(f"{shape} for {what}" for what, shape in _SHAPES.items() if kind in (None, what))
+        raise ValueError(f"{path}: X has shape {X.shape} and dtype {X.dtype}, but must hold numbers of shape {needed}")
     names = _numbers(len(X)) if names is None else np.asarray(names).astype(str)
     if names.shape != (len(X),):
         raise ValueError(f"{path}: names must have one entry per example, shape ({len(X)},); got shape {names.shape}")
+    if X.ndim == 2:
+        return Inputs("vectors", X, names, y, groups)
     if (kind or ("matrices" if hold_matrices(X) else "series")) == "matrices":
         return Inputs("matrices", X, names, y, groups)
     return Inputs("series", [without_padding(one) for one in X.astype(np.float64)], names, y, groups, channels)

@@ -19,8 +19,8 @@ class LabelledArrays:
 
     Attributes
     ----------
-    X : array of shape (l, rows, columns)
-        Matrices or series.
+    X : array of shape (l, rows, columns) or (l, d)
+        Matrices, series or vectors.
     y : array of shape (l,)
         The label of each example.
     train : array of bool of shape (l,) or None
@@ -35,7 +35,7 @@ class LabelledArrays:
     groups: npt.NDArray[Any] | None
 
 
-def read_labelled_npz(path: Path) -> LabelledArrays:
+def read_labelled_npz(path: Path, vectors: bool = False) -> LabelledArrays:
     """Read the examples, the labels and the groups of an .npz file.
 
     The file holds either the arrays ``X`` and ``y``, or ``X_train``, ``y_train``, ``X_test`` and ``y_test``, which are
@@ -45,6 +45,8 @@ def read_labelled_npz(path: Path) -> LabelledArrays:
     ----------
     path : Path
         The file.
+    vectors : bool, default=False
+        Whether X may hold vectors of shape (l, d), besides matrices and series.
 
     Returns
     -------
@@ -75,11 +77,13 @@ def read_labelled_npz(path: Path) -> LabelledArrays:
             "y_train, X_test and y_test"
         )
     parts = [arrays[name] for name in names if name.startswith("X")]
-    if any(part.ndim != 3 or part.shape[1:] != parts[0].shape[1:] for part in parts):
+    allowed = (2, 3) if vectors else (3,)
+    if any(part.ndim not in allowed or part.shape[1:] != parts[0].shape[1:] for part in parts):
         shapes = " and ".join(str(part.shape) for part in parts)
+        more = ", or (l, d) for vectors" if vectors else ""
         raise ValueError(
             f"{path}: X has shape {shapes}, but must have shape (l, n, n) for matrices or (l, channels, times) for "
-            "series"
+            f"series{more}"
         )
     X, y = np.concatenate(parts), np.concatenate([np.atleast_1d(arrays[name]) for name in names if name[0] == "y"])
     groups = arrays.get("groups")

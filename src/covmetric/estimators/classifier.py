@@ -30,6 +30,7 @@ from covmetric.learning.mean_blend import MeanBlend
 from covmetric.learning.restore import restore_fitted
 from covmetric.learning.rules import MeanRule, NeighborsRule, Rule, get_rule
 from covmetric.learning.scoring import Scoring
+from covmetric.learning.validation import OutOfFold, check_counts_by_fold, total_accuracy
 from covmetric.metric import LearnedMetric
 from covmetric.neighbors.votes import available_neighbors, check_n_neighbors
 
@@ -88,6 +89,12 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         The distinct labels.
     n_features_in_ : int
         The number of rows n of a matrix, or of entries d of a vector.
+    out_of_fold_accuracy_ : float or None
+        If `rule` is 'auto', the accuracy of the combined rules on the test parts of the folds of the search, where the
+        weights and calibrations of the rules suit the other folds. It is slightly optimistic, because Phi and lambda
+        were chosen on these folds. None for other rules, for a single fold, and after `partial_fit` added examples.
+    out_of_fold_counts_ : array of int of shape (n_folds, 2) or None
+        The number of correct predictions and of predictions in each of these test parts.
     references_ : References
         The training examples: labels, names, thumbnails and embedded examples.
     class_means_ : array of shape (n_classes, q)
@@ -111,7 +118,10 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
     """
 
     _parts = ("learner_", "classes_", "n_features_in_", "_embedded", "_codes")
-    _captions = Captions()  # for models that an older version pickled
+    # For models that an older version pickled.
+    _captions = Captions()
+    _folds: tuple[Any, ...] | None = None
+    _counts: IntArray | None = None
 
     def __init__(
         self,
@@ -187,6 +197,26 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         if self._mean_blend is None:
             return None
         return self._mean_blend.kappa(self.metric_.map(self._embedded), self._codes)
+
+    @property
+    def out_of_fold_accuracy_(self) -> float | None:
+        """The accuracy of the combined rules outside their training folds, if `rule` is 'auto'."""
+        return total_accuracy(self.out_of_fold_counts_)
+
+    @property
+    def out_of_fold_counts_(self) -> IntArray | None:
+        """The number of correct predictions and of predictions in the test part of each fold, if `rule` is 'auto'."""
+        check_is_fitted(self)
+        if self._counts is None:
+            predicted = self._out_of_fold()
+            self._counts = None if predicted is None else predicted.count_right(self._codes)
+        return self._counts
+
+    def _out_of_fold(self) -> OutOfFold | None:
+        """Return what the combined rules predict outside their training folds; computed only if it is asked for."""
+        if self._blend is None or self._folds is None:
+            return None
+        return OutOfFold.cross_fit(self._blend, *self._folds)
 
     @property
     def references_(self) -> References:
@@ -283,7 +313,8 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         self._embedded: FloatArray
         self._blend: Blend | None
         self._fitted, self._embedded = learner._learn(X, classes, codes, groups)
-        self._blend = _fit_blend(learner, X, codes, groups) if self._chooses_rule else None
+        self._blend, self._folds = _fit_blend(learner, X, codes, groups) if self._chooses_rule else (None, None)
+        self._counts = None
         if hasattr(self, "feature_names_in_"):
             learner.feature_names_in_ = self.feature_names_in_
         self.learner_ = learner
@@ -377,6 +408,7 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             return self._fit_learner(
                 array, expected, codes, None if groups is None else group_labels(groups, len(array))
             )
+        self._folds = self._counts = None
         learner, embedding = self.learner_, self.metric_.embedding
         embedded = embedding.transform(array, n_jobs=learner.n_jobs)
         self._fitted = extend(
@@ -413,6 +445,7 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             **_blend_parts(self._blend),
             **({} if self._mean_blend is None else {"_mean_blend": astuple(self._mean_blend)}),
             **({} if self._captions.is_empty else {"_captions": self._captions}),
+            **({} if self.out_of_fold_counts_ is None else {"out_of_fold_counts_": self.out_of_fold_counts_}),
         }
 
     def _restore(self, state: dict[str, Any]) -> None:
@@ -420,7 +453,8 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         rule_name = state.pop("_rule_name")
         blend_parts = [state.pop(name, None) for name in ("_calibration", "_rules", "_blend")]
         mean_blend, self._group_labels = state.pop("_mean_blend", None), None
-        captions = state.pop("_captions", Captions())
+        captions, counts = state.pop("_captions", Captions()), state.pop("out_of_fold_counts_", None)
+        self._folds, self._counts = None, check_counts_by_fold(counts)
         super()._restore(state)
         self._mean_blend = MeanBlend.from_state(mean_blend, len(self._codes))
         if not isinstance(captions, Captions):
@@ -598,13 +632,19 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         return self.metric_.transform(check_examples(self, X), n_jobs=self.n_jobs)
 
 
-def _fit_blend(learner: CovMetricCV, X: npt.NDArray[Any], codes: IntArray, groups: Any) -> Blend:
-    """Return the blend of all rules of the search, fitted on its folds; after Ctrl-C, warn and return the best rule."""
+def _fit_blend(
+    learner: CovMetricCV, X: npt.NDArray[Any], codes: IntArray, groups: Any
+) -> tuple[Blend, tuple[Any, ...] | None]:
+    """Return the blend of all rules of the search, fitted on its folds, and what the rules predict there.
+
+    After Ctrl-C, warn and return the best rule.
+    """
     try:
-        return Blend.fit(*learner._out_of_fold(X, codes, groups))
+        scorings, probabilities, tested, tests = learner._out_of_fold(X, codes, groups)
+        return Blend.fit(scorings, probabilities, tested), (probabilities, tested, tests)
     except KeyboardInterrupt:
         warn("the calibration was cut short (Ctrl-C); the best rule is used alone, and is not calibrated")
-        return Blend.single(Scoring(**learner.best_rule_), Calibration.neutral())
+        return Blend.single(Scoring(**learner.best_rule_), Calibration.neutral()), None
 
 
 def _blend_parts(blend: Blend | None) -> dict[str, Any]:

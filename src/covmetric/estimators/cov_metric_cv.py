@@ -297,15 +297,16 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
 
     def _out_of_fold(
         self, array: npt.NDArray[Any], codes: IntArray, groups: Any
-    ) -> tuple[list[Scoring], list[FloatArray], IntArray]:
-        """Return all rules, what they predict with the chosen metric in the folds of the search, and the classes."""
+    ) -> tuple[list[Scoring], list[FloatArray], IntArray, list[IntArray]]:
+        """Return all rules, what they predict with the chosen metric in the folds of the search, classes and folds."""
         seed = self.best_estimator_.random_state
         splits = make_splits(self.cv, array, codes, groups, seed)
         settings = replace(self.best_estimator_._settings(), tol=self.search_tol)
         path = CandidatePath(settings, (self.best_params_["lam"],))
         candidates = PhiCandidates(self.best_params_["phi"], self.reg, (path,))
         scorings = [scoring for scoring in make_scorings(self) if isinstance(scoring, Scoring)]
-        return scorings, *out_of_fold(candidates, array, codes, splits, scorings, seed)
+        found = out_of_fold(candidates, array, codes, splits, scorings, seed)
+        return scorings, *found, [split.test for split in splits]
 
     def _check_restored(self) -> None:
         if not isinstance(self.best_estimator_, CovMetric):

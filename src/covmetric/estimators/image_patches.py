@@ -19,6 +19,7 @@ from covmetric.estimators.references import Captions, References
 from covmetric.estimators.saving import SavedEstimator
 from covmetric.estimators.set_distances import set_distances
 from covmetric.learning.examples import require_classes
+from covmetric.learning.validation import check_counts_by_fold, total_accuracy
 from covmetric.metric import LearnedMetric
 from covmetric.neighbors.votes import available_neighbors
 
@@ -58,6 +59,12 @@ class ImagePatchClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         The distinct labels.
     references_ : References
         The training images: labels, names and thumbnails. `embedded` holds Phi of all their regions.
+    out_of_fold_accuracy_ : float or None
+        The accuracy of images by the mean of the probabilities of their regions, on the test parts of the folds of the
+        search, as in `CovMetricClassifier`; `classifier_` has that of single regions. None unless the rule of the
+        classifier is 'auto' and `decision` is 'vote', or if the regions of an image are in several folds.
+    out_of_fold_counts_ : array of int of shape (n_folds, 2) or None
+        The number of correct predictions and of images in each of these test parts.
 
     See Also
     --------
@@ -76,6 +83,7 @@ class ImagePatchClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
     """
 
     _parts = ("classifier_", "classes_", "_codes", "_image", "_captions")
+    _counts: IntArray | None = None  # for models that an older version pickled
 
     def __init__(
         self,
@@ -191,7 +199,31 @@ class ImagePatchClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         self.classes_ = classes
         self._captions = Captions.from_user(_at(names, kept), _at(thumbnails, kept), len(kept))
         self._codes, self._image = codes.astype(np.int64), image.astype(np.int64)
+        self._counts = None
         return self
+
+    @property
+    def out_of_fold_accuracy_(self) -> float | None:
+        """The accuracy of the votes for images outside the training folds, if the classifier has rule='auto'."""
+        return total_accuracy(self.out_of_fold_counts_)
+
+    @property
+    def out_of_fold_counts_(self) -> IntArray | None:
+        """The number of correct predictions and of images in the test part of each fold."""
+        check_is_fitted(self)
+        if self._counts is None and self.decision == "vote":
+            regions = self.classifier_._out_of_fold()
+            images = None if regions is None else regions.of_sets(self._image)
+            self._counts = None if images is None else images.count_right(self._codes)
+        return self._counts
+
+    def _fitted_parts(self) -> dict[str, Any]:
+        counts = self.out_of_fold_counts_
+        return {**super()._fitted_parts(), **({} if counts is None else {"out_of_fold_counts_": counts})}
+
+    def _restore(self, state: dict[str, Any]) -> None:
+        self._counts = check_counts_by_fold(state.pop("out_of_fold_counts_", None))
+        super()._restore(state)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the predicted class of each image.

@@ -176,11 +176,15 @@ def _neighbors(
     rows: Sequence[MethodRow], done: Mapping[str, Sequence[FoldRun]], names: Sequence[str], codes: IntArray
 ) -> NeighborTable | None:
     """Return the neighbours in the best fixed and in the best learned metric, which are known only at the end."""
-    fixed, learned = (
-        best and (best.method, [one for run in done[best.method] for one in run.neighborhoods])
-        for best in (best_row(rows, FIXED), best_row(rows, LEARNED))
-    )
-    return None if learned is None else make_neighbor_table(fixed, learned, names, codes)
+
+    def of_best(kind: str) -> tuple[str, list[Neighborhood]] | None:
+        best = best_row(rows, kind)
+        if best is None:
+            return None
+        return best.method, [one for run in done[best.method] for one in run.neighborhoods]
+
+    learned = of_best(LEARNED)
+    return None if learned is None else make_neighbor_table(of_best(FIXED), learned, names, codes)
 
 
 def _check_example_names(names: Sequence[str] | None, count: int) -> list[str]:
@@ -330,7 +334,8 @@ def choice_of(classifier: Any) -> tuple[str, int]:
     search = getattr(classifier, "learner_", classifier)
     if not hasattr(search, "best_params_"):
         return "", 0
-    parameters = {name.split("__")[-1]: value for name, value in search.best_params_.items()}
+    combined = ("rule", "C", "n_neighbors") if getattr(classifier, "rule", None) == "auto" else ()  # all are combined
+    parameters = {name.split("__")[-1]: value for name, value in search.best_params_.items() if name not in combined}
     settings = [
         f"{name}={value:.3g}" if isinstance(value, float) else f"{name}={getattr(value, 'name', value)}"
         for name, value in sorted(parameters.items(), key=lambda item: isinstance(item[1], float))

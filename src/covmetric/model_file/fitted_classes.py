@@ -54,9 +54,9 @@ class FittedClass:
     attributes: dict[str, str]
     optional: frozenset[str] = frozenset()
     choices: dict[str, frozenset[Any]] = field(default_factory=dict)
-    required_by: Callable[[dict[str, Any]], set[str]] = lambda state: set()
-    derived: Callable[[Any], dict[str, Any]] = lambda estimator: {}
-    check: Callable[[Any], None] = lambda estimator: None
+    required_by: Callable[[dict[str, Any]], set[str]] = field(default_factory=lambda: lambda state: set())
+    derived: Callable[[Any], dict[str, Any]] = field(default_factory=lambda: lambda estimator: {})
+    check: Callable[[Any], None] = field(default_factory=lambda: lambda estimator: None)
 
     def get_state(self, estimator: Any) -> dict[str, Any]:
         """Return the parameters and the attributes of an estimator.
@@ -171,12 +171,12 @@ def _is_by_columns(value: Any) -> bool:
     )
 
 
-def check_names(cls: type, state: dict[str, Any], known: dict[str, str], needed: set[str]) -> None:
+def check_names(class_: type, state: dict[str, Any], known: dict[str, str], needed: set[str]) -> None:
     """Raise ValueError unless a state has the entries that it needs, and no others than the known ones.
 
     Parameters
     ----------
-    cls : type
+    class_ : type
         The class, for the message.
     state : dict
         The state.
@@ -193,7 +193,7 @@ def check_names(cls: type, state: dict[str, Any], known: dict[str, str], needed:
     unexpected, missing = sorted(set(state) - set(known)), sorted(needed - set(state))
     if unexpected or missing:
         what = f"the unknown entries {unexpected[:5]}" if unexpected else f"no {missing[0]}"
-        raise ValueError(f"the {cls.__name__} in it, which {_current(cls)} would restore, has {what}")
+        raise ValueError(f"the {class_.__name__} in it, which {_current(class_)} would restore, has {what}")
 
 
 def check_attribute(name: str, form: str, value: Any, sizes: dict[str, int]) -> None:
@@ -218,9 +218,10 @@ def check_attribute(name: str, form: str, value: Any, sizes: dict[str, int]) -> 
     *others, last = form.split("|")
     for other in others:
         try:
-            return check_attribute(name, other, value, sizes)
+            check_attribute(name, other, value, sizes)
         except ValueError:
             continue
+        return
     if last in _SCALARS:
         if not _SCALARS[last](value):
             raise ValueError(f"{name} must be of the kind {form!r}, got {value!r:.60}")
@@ -232,7 +233,6 @@ def check_attribute(name: str, form: str, value: Any, sizes: dict[str, int]) -> 
         if len(value) < 2 or not np.array_equal(value, np.unique(value)):
             raise ValueError(f"{name} must hold at least two classes, sorted")
         sizes["k"] = 1 if len(value) == 2 else len(value)
-    return None
 
 
 def _check_array(name: str, form: str, value: Any, sizes: dict[str, int]) -> None:
@@ -305,12 +305,12 @@ def parameters_of(estimator: Any) -> dict[str, Any]:
     return for_any_machine(kept)
 
 
-def with_parameters(cls: type, state: dict[str, Any], choices: dict[str, frozenset[Any]]) -> Any:
+def with_parameters(class_: type, state: dict[str, Any], choices: dict[str, frozenset[Any]]) -> Any:
     """Return an estimator with the parameters in a file, which are removed from the state.
 
     Parameters
     ----------
-    cls : type
+    class_ : type
         The class.
     state : dict
         The state, which may come from a hostile file.
@@ -328,13 +328,13 @@ def with_parameters(cls: type, state: dict[str, Any], choices: dict[str, frozens
         If a parameter is not a number, text, None or a dict of these, or not among the allowed values.
     """
     if not isinstance(state.pop("version"), str):
-        raise ValueError(f"the version of the library of {cls.__name__} must be text")
-    names = [name for name in constructor_defaults(cls) if name in state]
+        raise ValueError(f"the version of the library of {class_.__name__} must be text")
+    names = [name for name in constructor_defaults(class_) if name in state]
     parameters = {name: state.pop(name) for name in names}
     for name, value in parameters.items():
         if not _is_plain(value) or (name in choices and (isinstance(value, dict) or value not in choices[name])):
-            raise ValueError(f"{name} of {cls.__name__} is {value!r:.60}, which files may not hold")
-    return cls(**for_any_machine(parameters))
+            raise ValueError(f"{name} of {class_.__name__} is {value!r:.60}, which files may not hold")
+    return class_(**for_any_machine(parameters))
 
 
 def _is_plain(value: Any) -> bool:

@@ -105,7 +105,7 @@ class EmbeddingDisplay:
         titles = ("before learning", "after learning")
         for panel, (plane, percent, dimension), title in zip(self.ax_, (first, second), titles, strict=True):
             plot_plane(panel, plane, self.y, title)
-            panel.set_xlabel(f"two of {dimension} components, {percent:.0f} % of the variance", fontsize=9)
+            panel.set_xlabel(f"two of {dimension} components,\n{percent:.0f} % of the variance", fontsize=9)
         handles, names = self.ax_[1].get_legend_handles_labels()
         if len(names) <= _MAX_LEGEND:
             columns = 1 + (len(names) - 1) // 12

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
+from sklearn.pipeline import Pipeline
 
 from covmetric._utils.validation import FloatArray, IntArray, check_counts
 from covmetric.descriptors import read_image
@@ -80,8 +81,8 @@ class RetrievalDisplay:
         cls,
         estimator: Any,
         X: Any,
-        images: Sequence[Any],
-        references: Sequence[Any],
+        images: Sequence[Any] | None = None,
+        references: Sequence[Any] | None = None,
         *,
         y: Any = None,
         reference_labels: Any = None,
@@ -92,14 +93,14 @@ class RetrievalDisplay:
 
         Parameters
         ----------
-        estimator : CovMetricClassifier
+        estimator : CovMetricClassifier, ImagePatchClassifier, or Pipeline with one as its last step
             The fitted classifier, which searches among its training examples.
-        X : array of shape (n_queries, n, n)
-            The queries, as the classifier takes them.
-        images : sequence of paths or arrays
-            The images of the queries.
-        references : sequence of paths or arrays
-            The images of the training examples, in their order.
+        X : array of shape (n_queries, n, n), or list of images
+            The queries, as the estimator takes them.
+        images : sequence of paths or arrays, or None, default=None
+            The images of the queries. None means X, for an estimator that takes images.
+        references : sequence of paths or arrays, or None, default=None
+            The images of the training examples, in their order. None means the thumbnails that the estimator holds.
         y : array of shape (n_queries,) or None, default=None
             The classes of the queries.
         reference_labels : array of shape (l,) or None, default=None
@@ -117,10 +118,16 @@ class RetrievalDisplay:
         Raises
         ------
         ValueError
-            If there is not one image per query.
+            If there is not one image per query, or if there are no images of the training examples.
         """
         check_counts(k=k)
-        distances, indices = estimator.kneighbors(X, k)
+        classifier = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+        described = estimator[:-1].transform(X) if isinstance(estimator, Pipeline) else X
+        images = X if images is None else images
+        references = classifier.references_.thumbnails if references is None else references
+        if references is None:
+            raise ValueError("references must be the images of the training examples: the estimator has no thumbnails")
+        distances, indices = classifier.kneighbors(described, k)
         if len(images) != len(indices):
             raise ValueError(f"images must have one image per query, {len(indices)}; got {len(images)}")
         return cls(

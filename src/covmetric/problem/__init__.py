@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from covmetric.problem.blocks import BlockProblem
 from covmetric.problem.certificate import Certificate, divergence_roots
+from covmetric.problem.certifying import CertifiedPoint, Certifying
 from covmetric.problem.checks import check_kept
-from covmetric.problem.metric_problem import CertifiedPoint, MetricProblem
+from covmetric.problem.metric_problem import MetricProblem
 from covmetric.problem.span import Reduction, expand, reduce_to_basis, reduce_to_span
 from covmetric.problem.stopping_criterion import PaperBound, paper_bound
 from covmetric.problem.sums import PairSums
 from covmetric.problem.synthetic import make_paper_problem
 
 __all__ = [
+    "BlockProblem",
     "Certificate",
     "CertifiedPoint",
+    "Certifying",
     "MetricProblem",
     "PairSums",
     "PaperBound",

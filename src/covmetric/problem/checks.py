@@ -92,7 +92,7 @@ def check_kept(keep: Any, n_pairs: int) -> IntArray:
     if outside.any():
         where = first_index(outside)
         raise ValueError(f"keep{where} is {chosen[tuple(where)]}: it must be in 0..{n_pairs - 1}")
-    return np.arange(n_pairs)[chosen]
+    return np.asarray(np.arange(n_pairs)[chosen])
 
 
 @np.errstate(all="ignore")  # this function detects overflow

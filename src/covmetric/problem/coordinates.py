@@ -89,19 +89,17 @@ class CoordinateError:
         size = float(np.linalg.norm(V)) + 2.0 * np.sqrt(len(V)) + float((inverse**2).sum())
         return _within_reach(self.orthogonality * size)
 
-    def dual_error(self, V: FloatArray, multipliers: FloatArray, gram: FloatArray, pairs: IntArray) -> float:
+    def dual_error(self, V: FloatArray, squared: float, gram: FloatArray) -> float:
         """Return a bound on the error of log det(I + S).
 
         Parameters
         ----------
         V : array of shape (r, r)
             The metric of the multipliers.
-        multipliers : array of shape (K,)
-            The multipliers alpha.
+        squared : float
+            The sum of alpha_k ||D_k||^2 over all pairs, with the bounds of `deviations`.
         gram : array of shape (r, r)
             The sum of alpha_k f_k f_k^T over all pairs.
-        pairs : array of int of shape (K, 2)
-            The pairs.
 
         Returns
         -------
@@ -110,7 +108,6 @@ class CoordinateError:
         """
         norm = float(np.linalg.norm(V))
         largest = max(1.0, norm)
-        squared = float(multipliers @ self.deviations(pairs) ** 2)
         moved = 2.0 * np.sqrt(largest * squared * max(float((gram * V).sum()), 0.0)) + largest * squared
         return _within_reach(self.orthogonality * (np.sqrt(len(V)) + norm) + float(moved))
 

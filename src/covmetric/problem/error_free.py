@@ -167,6 +167,44 @@ def residual(W: FloatArray, factor: FloatArray) -> FloatArray:
     return total.value()
 
 
+def weighted_gram(rows: Iterator[tuple[FloatArray, FloatArray, FloatArray]], total: DoubleSum) -> None:
+    """Add sum_k v_k f_k f_k^T to a sum, to about twice the working precision.
+
+    Parameters
+    ----------
+    rows : iterator of (weights, high, low)
+        Chunks of weights v, shape (q,), and of the rows f = high + low, each of shape (q, n).
+    total : DoubleSum
+        The sum that is added to.
+    """
+    for weights, high, low in rows:
+        weighted, error = exact_product(weights[:, None], high)
+        total.add_product(high, weighted)
+        total.add(high.T @ error)
+        total.add(low.T @ weighted)
+        total.add(high.T @ (weights[:, None] * low))
+
+
+def factor_residual(total: DoubleSum, factor: FloatArray) -> FloatArray:
+    """Return M - R^T R to about twice the working precision.
+
+    Parameters
+    ----------
+    total : DoubleSum
+        The symmetric matrix M, which is overwritten.
+    factor : array of shape (n, n)
+        The factor R.
+
+    Returns
+    -------
+    array of shape (n, n)
+        An exactly symmetric matrix.
+    """
+    total.add_product(factor, factor, sign=-1.0)
+    value = total.value()
+    return 0.5 * (value + value.T)
+
+
 def weighted_gram_residual(rows: Iterator[tuple[FloatArray, FloatArray, FloatArray]], factor: FloatArray) -> FloatArray:
     """Return I + sum_k v_k f_k f_k^T - R^T R to about twice the working precision.
 
@@ -182,15 +220,8 @@ def weighted_gram_residual(rows: Iterator[tuple[FloatArray, FloatArray, FloatArr
     array of shape (n, n)
     """
     total = DoubleSum(np.eye(len(factor)))
-    for weights, high, low in rows:
-        weighted, error = exact_product(weights[:, None], high)
-        total.add_product(high, weighted)
-        total.add(high.T @ error)
-        total.add(low.T @ weighted)
-        total.add(high.T @ (weights[:, None] * low))
-    total.add_product(factor, factor, sign=-1.0)
-    value = total.value()
-    return 0.5 * (value + value.T)
+    weighted_gram(rows, total)
+    return factor_residual(total, factor)
 
 
 def tolerated(tol: float) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,14 +10,12 @@ from covmetric._utils.validation import (
     FloatArray,
     IntArray,
     as_floats,
-    check_tolerance,
     positive_vector,
     read_only,
     signs,
-    symmetric,
 )
 from covmetric._utils.warning import warn
-from covmetric.problem.certificate import Certificate
+from covmetric.problem.certifying import CertifiedPoint, Certifying
 from covmetric.problem.checks import check_kept, check_pairs, check_scale
 from covmetric.problem.dual import Dual, DualPoint
 from covmetric.problem.primal import Primal, PrimalPoint
@@ -28,44 +25,9 @@ from covmetric.slacks import Slack, get_slack
 
 # Overflow means an infinite loss or an infeasible point, which is handled without a warning.
 _quietly = np.errstate(all="ignore")
-# The unit roundoff.
-_UNIT = 2.0**-53
 
 
-@dataclass(frozen=True)
-class CertifiedPoint:
-    """A metric and dual feasible multipliers, with their certificate.
-
-    Attributes
-    ----------
-    W : array of shape (n, n)
-        The metric.
-    multipliers : array of shape (K,)
-        The multipliers.
-    certificate : Certificate
-        The certificate of exactly this metric and these multipliers.
-    ratios : array of shape (K,)
-        The squared distances of the pairs in this metric, divided by their bounds.
-    derived : bool
-        Whether W is the metric of the multipliers, W(alpha).
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from covmetric import make_paper_problem
-    >>> point = make_paper_problem(n=3, K=5, seed=0).certified(multipliers=np.zeros(5))
-    >>> point.derived, point.certificate.dual
-    (True, 0.0)
-    """
-
-    W: FloatArray
-    multipliers: FloatArray
-    certificate: Certificate
-    ratios: FloatArray
-    derived: bool
-
-
-class MetricProblem:
+class MetricProblem(Certifying):
     r"""The problem of finding the metric W nearest to the identity, subject to soft bounds on squared distances.
 
     minimise over W > 0 and xi > 0
@@ -182,18 +144,49 @@ class MetricProblem:
         problem._setup(PairSums(read_only(rows), read_only(pairs)), similar, bounds, weights, slack)
         return problem
 
+    @classmethod
+    def from_checked(
+        cls, sums: PairSums, similar: FloatArray, bounds: FloatArray, weights: FloatArray, slack: Slack
+    ) -> MetricProblem:
+        """Create a problem from parts that have been checked before. Blocks of a problem are made in this way.
+
+        Parameters
+        ----------
+        sums : PairSums
+            The examples and the pairs.
+        similar, bounds, weights : arrays of shape (K,)
+            The signs, bounds and weights of the pairs.
+        slack : Slack
+            The divergence d.
+
+        Returns
+        -------
+        MetricProblem
+        """
+        problem = cls.__new__(cls)
+        problem._assign(sums, similar, bounds, weights, slack)
+        return problem
+
     def _setup(self, sums: PairSums, similar: Any, bounds: Any, weights: Any, slack: str | Slack) -> None:
         K = len(sums.pairs)
-        self.slack = get_slack(slack)
-        self.sums = sums
-        self.pairs: IntArray = sums.pairs
-        self.similar: FloatArray = read_only(signs("similar", similar, K))
-        self.bounds: FloatArray = read_only(positive_vector("bounds", bounds, K))
-        self.weights: FloatArray = read_only(positive_vector("weights", weights, K))
-        self.terms = PairTerms(self.sums, self.similar, self.bounds, self.weights, self.slack)
-        self._primal, self._dual = Primal(self.terms), Dual(self.terms)
+        self._assign(
+            sums,
+            read_only(signs("similar", similar, K)),
+            read_only(positive_vector("bounds", bounds, K)),
+            read_only(positive_vector("weights", weights, K)),
+            get_slack(slack),
+        )
         if sums.coordinates is None:  # otherwise, the whole problem has been checked
             check_scale(self.terms, self.squared_norms)
+
+    def _assign(
+        self, sums: PairSums, similar: FloatArray, bounds: FloatArray, weights: FloatArray, slack: Slack
+    ) -> None:
+        self.slack, self.sums = slack, sums
+        self.pairs: IntArray = sums.pairs
+        self.similar, self.bounds, self.weights = similar, bounds, weights
+        self.terms = PairTerms(sums, similar, bounds, weights, slack)
+        self._primal, self._dual = Primal(self.terms), Dual(self.terms)
 
     def replace(
         self,
@@ -256,13 +249,17 @@ class MetricProblem:
         problem = MetricProblem.__new__(type(self))
         same_pairs = keep is None and pairs is None
         problem._setup(
-            self.sums if same_pairs else PairSums(self.sums.rows, read_only(all_pairs), self.sums.coordinates),
+            self.sums if same_pairs else self._sums_over(all_pairs),
             all_similar,
             self.bounds[kept] if bounds is None else bounds,
             self.weights[kept] if weights is None else weights,
             self.slack,
         )
         return problem
+
+    def _sums_over(self, pairs: IntArray) -> PairSums:
+        """Return sums over other pairs of the same examples."""
+        return PairSums(self.sums.rows, read_only(pairs), self.sums.coordinates, examples=self.sums.examples)
 
     def with_sums(self, sums: PairSums) -> MetricProblem:
         """Return a problem on other examples with the same pairs, bounds, weights and slack.
@@ -340,7 +337,7 @@ class MetricProblem:
         -------
         array of shape (K,)
         """
-        return self._point(self._check_metric(W)).ratios * self.bounds
+        return np.asarray(self._point(self._check_metric(W)).ratios * self.bounds)
 
     @_quietly
     def slacks(self, W: Any) -> FloatArray:
@@ -408,13 +405,16 @@ class MetricProblem:
         return -np.inf if point is None else point.value
 
     @_quietly
-    def metric(self, multipliers: Any) -> FloatArray:
+    def metric(self, multipliers: Any, tol: float = 0.0) -> FloatArray:
         """Return the metric W(alpha) = (I + sum_k y_k alpha_k A_k)^-1 of dual feasible multipliers.
 
         Parameters
         ----------
         multipliers : array of shape (K,)
             The multipliers alpha.
+        tol : float, default=0.0
+            A tolerance on the relative gap. If the rounding error of the dual objective is small beside it, a quicker
+            evaluation is enough.
 
         Returns
         -------
@@ -425,7 +425,7 @@ class MetricProblem:
         ValueError
             If the multipliers are not dual feasible.
         """
-        point = self._dual.point(self._check_multipliers(multipliers))
+        point = self._dual.point(self._check_multipliers(multipliers), tol)
         if point is None:
             raise ValueError(
                 "multipliers are not dual feasible (one is negative, I + S is not positive definite, or t is beyond "
@@ -468,137 +468,33 @@ class MetricProblem:
         """
         return self._dual.losses(multipliers)
 
-    def certify(self, W: Any = None, multipliers: Any = None, tol: float = 1e-6) -> Certificate:
-        """Return the certificate of a metric and of multipliers.
+    def _proposed_multipliers(self, primal: PrimalPoint) -> FloatArray:
+        return self._primal.multipliers(primal.ratios)
 
-        The multipliers are repaired first (see `certified`), so that any array of numbers gives a valid bound.
+    def _max_violation(self, primal: PrimalPoint, dual: DualPoint) -> float:
+        return self.largest_violation(primal.ratios, dual.multipliers)
 
-        Parameters
-        ----------
-        W : array of shape (n, n) or None, default=None
-            A positive definite metric. None derives it from the multipliers.
-        multipliers : array of shape (K,) or None, default=None
-            The multipliers alpha. None derives them from W.
-        tol : float, default=1e-6
-            The tolerance on the relative gap.
-
-        Returns
-        -------
-        Certificate
-
-        Raises
-        ------
-        ValueError
-            If both arguments are None, or if one is invalid.
-        """
-        return self.certified(W, multipliers, tol).certificate
-
-    @_quietly
-    def certified(self, W: Any = None, multipliers: Any = None, tol: float = 1e-6) -> CertifiedPoint:
-        """Return a metric and repaired multipliers, with their certificate.
-
-        The repair clips each multiplier to its domain and scales all of them by the theta in (0, 1] that maximises
-        the dual. The scale theta = 0 would give the bound 0, so the gap is finite for every positive definite W. If the
-        metric that is derived from the multipliers is too ill-conditioned to be stored, the identity takes its place.
+    def largest_violation(self, ratios: FloatArray, multipliers: FloatArray) -> float:
+        """Return the largest y_k (s_k - xi_k), with the slacks xi that belong to the multipliers.
 
         Parameters
         ----------
-        W : array of shape (n, n) or None, default=None
-            A positive definite metric. None derives it from the multipliers.
-        multipliers : array of shape (K,) or None, default=None
-            The multipliers alpha. None derives them from W.
-        tol : float, default=1e-6
-            The tolerance on the relative gap.
+        ratios : array of shape (K,)
+            Squared distances divided by their bounds, s_k.
+        multipliers : array of shape (K,)
+            Dual feasible multipliers.
 
         Returns
         -------
-        CertifiedPoint
-
-        Raises
-        ------
-        ValueError
-            If both arguments are None, or if one is invalid.
+        float
         """
-        check_tolerance(tol)
-        if W is None and multipliers is None:
-            raise ValueError("W and multipliers are both None: give at least one of them")
-        return self.certified_arrays(
-            None if W is None else self._check_metric(W),
-            None if multipliers is None else self._check_multipliers(multipliers),
-            tol,
-        )
+        return float((self.similar * (ratios - self.slack.xi(self._dual.t(multipliers)))).max())
 
-    def certified_arrays(
-        self, W: FloatArray | None, multipliers: FloatArray | None, tol: float = 1e-6
-    ) -> CertifiedPoint:
-        """Return the same as `certified`, without checking types and shapes. The loop of the solvers calls this method.
+    def zero_multipliers(self) -> FloatArray:
+        return np.zeros(self.n_pairs)
 
-        Parameters
-        ----------
-        W : array of shape (n, n) or None
-            An exactly symmetric metric. None derives it from the multipliers.
-        multipliers : array of shape (K,) or None
-            Finite multipliers. None derives them from W.
-        tol : float, default=1e-6
-            The tolerance on the relative gap.
+    def finite_multipliers(self, multipliers: FloatArray) -> FloatArray:
+        return multipliers if np.isfinite(multipliers).all() else self.zero_multipliers()
 
-        Returns
-        -------
-        CertifiedPoint
-            Its multipliers are a copy.
-
-        Raises
-        ------
-        ValueError
-            If W is not positive definite.
-        """
-        if W is None:
-            assert multipliers is not None
-            dual = self._dual.repaired(multipliers, tol)
-            primal, derived = self._derived_point(dual, tol)
-        else:
-            primal, derived = self._point(W, tol), False
-            proposed = self._primal.multipliers(primal.ratios) if multipliers is None else multipliers
-            dual = self._dual.repaired(proposed, tol)
-        violation = self.similar * (primal.ratios - self.slack.xi(self._dual.t(dual.multipliers)))
-        certificate = Certificate.from_values(
-            primal.value,
-            dual.value,
-            max_violation=max(0.0, float(violation.max())),
-            tol=tol,
-            rounding=primal.rounding + dual.rounding + _UNIT * abs(primal.value - dual.value),
-        )
-        return CertifiedPoint(primal.metric, dual.multipliers, certificate, primal.ratios, derived)
-
-    def _derived_point(self, dual: DualPoint, tol: float) -> tuple[PrimalPoint, bool]:
-        """Return the best primal point that repaired multipliers lead to, and whether it is their own metric.
-
-        The metric of the multipliers before they were scaled is tried too: the gap is then never larger than the bound
-        in the paper, which belongs to that metric.
-        """
-        own = self._primal.point(dual.metric, tol)
-        other = None if dual.unscaled_metric is None else self._primal.point(dual.unscaled_metric, tol)
-        if other is not None and (own is None or other.value < own.value):
-            return other, False
-        return (self._point(np.eye(self.n), tol), False) if own is None else (own, True)
-
-    def _check_metric(self, W: Any) -> FloatArray:
-        metric = as_floats("W", W)
-        if metric.shape != (self.n, self.n):
-            raise ValueError(f"W must have shape ({self.n}, {self.n}), got {metric.shape}")
-        return symmetric("W", metric)
-
-    def _point(self, metric: FloatArray, tol: float = 0.0) -> PrimalPoint:
-        point = self._primal.point(metric, tol)
-        if point is None:
-            if not np.isfinite(metric).all():
-                raise ValueError("W must be finite")
-            smallest = np.linalg.eigvalsh(metric)[0]
-            raise ValueError(f"W must be positive definite; its smallest eigenvalue is {smallest:.3g}")
-        return point
-
-    def _check_multipliers(self, multipliers: Any) -> FloatArray:
-        array = as_floats("multipliers", multipliers)
-        if array.shape != (self.n_pairs,):
-            raise ValueError(f"multipliers must have one entry per pair, shape ({self.n_pairs},); got {array.shape}")
-        return array
+    def pair_arrays(self, point: CertifiedPoint) -> tuple[FloatArray, FloatArray]:
+        return point.multipliers, self.best_slacks(point.ratios)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.linalg import lapack
@@ -30,16 +32,35 @@ class PrimalPoint:
         The metric W.
     value : float
         P(W), with the best slack for each pair.
-    ratios : array of shape (K,)
-        Squared distances divided by their bounds, s_k = <A_k, W> / b_k.
+    ratios : array of shape (K,) or None
+        Squared distances divided by their bounds, s_k = <A_k, W> / b_k; None if they are not kept.
     rounding : float
         A first-order bound on the rounding error of the value, >= 0; infinite if a loss cannot be bounded.
     """
 
     metric: FloatArray
     value: float
-    ratios: FloatArray
+    ratios: Any
     rounding: float
+
+
+@dataclass(frozen=True)
+class LossSum:
+    """The sum of the losses of the pairs in a metric.
+
+    Attributes
+    ----------
+    value : float
+        The sum.
+    error : float
+        A first-order bound on its rounding error, >= 0; infinite if a loss cannot be bounded.
+    ratios : array of shape (K,) or None
+        Squared distances divided by their bounds; None if they are not kept.
+    """
+
+    value: float
+    error: float
+    ratios: Any
 
 
 class Primal:
@@ -49,18 +70,18 @@ class Primal:
     ----------
     terms : PairTerms
         The pairs.
-
-    Attributes
-    ----------
-    squared_norms : array of shape (K,)
-        The squared distances at W = I.
     """
 
     def __init__(self, terms: PairTerms) -> None:
         self._terms, self._sums, self._slack = terms, terms.sums, terms.slack
         self._similar, self._bounds, self._weights = terms.similar, terms.bounds, terms.weights
+        self._coordinates = terms.sums.coordinates
+
+    @functools.cached_property
+    def squared_norms(self) -> FloatArray:
+        """The squared distances at W = I, shape (K,)."""
         with np.errstate(over="ignore"):
-            self.squared_norms = terms.sums.squared_norms()
+            return self._sums.squared_norms()
 
     def multipliers(self, ratios: FloatArray) -> FloatArray:
         """Return y (c/b) d'(s) on the active pairs, which are the optimal multipliers at the optimal W.
@@ -101,27 +122,64 @@ class Primal:
         factor, failed = lapack.dpotrf(W, lower=True, clean=True)
         if failed:
             return None
-        n, trace = len(W), float(W.trace())
+        inverse, _ = lapack.dtrtri(factor, lower=True)
+        # L L^T = W + E for the computed factor L, with |E_ij| <= (n + 1) u w_i w_j (Higham 2002, theorem 10.5).
+        spread = np.abs(inverse) @ np.sqrt(W.diagonal())
+        error = (len(W) + 1) * _UNIT * float(spread @ spread)
+        if error < _SAFE:
+            point = self._assembled(W, factor, inverse, 0.0, self.quick_losses(W), error)
+            if point.rounding <= tolerated(tol) * max(1.0, abs(point.value)):
+                return point
+        return self._accurate(W, factor, inverse)
+
+    def quick_losses(self, W: FloatArray) -> LossSum:
+        """Return the sum of the losses, from the inner products <A_k, W>.
+
+        Parameters
+        ----------
+        W : array of shape (n, n)
+            An exactly symmetric, positive definite matrix.
+
+        Returns
+        -------
+        LossSum
+        """
         if is_multiple_of_identity(W):
             s, length = W[0, 0] * self.squared_norms / self._bounds, self._sums.norm_length
             shift = (length + 4) * _UNIT * s
         else:
             s, length = self._sums.inner_products(W) / self._bounds, self._sums.inner_product_length
-            shift = (length + 4) * _UNIT * trace * self.squared_norms / self._bounds
-        shift = self._with_coordinates(W, s, shift)
-        inverse, _ = lapack.dtrtri(factor, lower=True)
-        # L L^T = W + E for the computed factor L, with |E_ij| <= (n + 1) u w_i w_j (Higham 2002, theorem 10.5).
-        spread = np.abs(inverse) @ np.sqrt(W.diagonal())
-        error = (n + 1) * _UNIT * float(spread @ spread)
-        if error < _SAFE:
-            point = self._assembled(W, factor, inverse, 0.0, s, shift, error)
-            if point.rounding <= tolerated(tol) * max(1.0, abs(point.value)):
-                return point
-        return self._accurate(W, factor, inverse)
+            shift = (length + 4) * _UNIT * float(W.trace()) * self.squared_norms / self._bounds
+        return self._loss_sum(s, self._with_coordinates(W, s, shift))
+
+    def accurate_losses(self, W: FloatArray, factor: FloatArray, E: FloatArray) -> LossSum:
+        """Return the sum of the losses, from the distances in the metric L L^T and from the residual of the factor.
+
+        Parameters
+        ----------
+        W : array of shape (n, n)
+            An exactly symmetric, positive definite matrix.
+        factor : array of shape (n, n)
+            Its computed Cholesky factor L.
+        E : array of shape (n, n)
+            The residual W - L L^T.
+
+        Returns
+        -------
+        LossSum
+        """
+        n, trace = len(W), float(W.trace())
+        s = np.maximum((self._sums.squared_distances(factor) + self._sums.inner_products(E)) / self._bounds, 0.0)
+        # What is left is the rounding of L^T F, of the sum of its squares, and of <A, E>.
+        norms = trace * self.squared_norms / self._bounds
+        noise = (n + 3) * _UNIT * np.sqrt(norms)
+        shift = (self._sums.norm_length + 4) * _UNIT * s + 2.0 * noise * np.sqrt(s) + noise**2
+        shift += (self._sums.inner_product_length + 4) * (n + 1) * _UNIT**2 * norms
+        return self._loss_sum(s, self._with_coordinates(W, s, shift))
 
     def _accurate(self, W: FloatArray, factor: FloatArray, inverse: FloatArray) -> PrimalPoint | None:
         """Return the point with P corrected for the residual E = W - L L^T of the Cholesky factor."""
-        n, trace = len(W), float(W.trace())
+        n = len(W)
         E = residual(W, factor)
         X = inverse @ E @ inverse.T
         if not np.isfinite(X).all():
@@ -131,21 +189,14 @@ class Primal:
         error = (2 * n + 6) * _UNIT * condition * float(np.abs(spectrum).sum())
         if not (spectrum[0] > -0.5 and error < _SAFE):
             return None
-        s = np.maximum((self._sums.squared_distances(factor) + self._sums.inner_products(E)) / self._bounds, 0.0)
-        # What is left is the rounding of L^T F, of the sum of its squares, and of <A, E>.
-        norms = trace * self.squared_norms / self._bounds
-        noise = (n + 3) * _UNIT * np.sqrt(norms)
-        shift = (self._sums.norm_length + 4) * _UNIT * s + 2.0 * noise * np.sqrt(s) + noise**2
-        shift += (self._sums.inner_product_length + 4) * (n + 1) * _UNIT**2 * norms
-        shift = self._with_coordinates(W, s, shift)
-        return self._assembled(W, factor, inverse, float(np.log1p(spectrum).sum()), s, shift, error)
+        losses = self.accurate_losses(W, factor, E)
+        return self._assembled(W, factor, inverse, float(np.log1p(spectrum).sum()), losses, error)
 
     def _with_coordinates(self, W: FloatArray, s: FloatArray, shift: FloatArray) -> FloatArray:
         """Add the error of the coordinates, if the problem has been reduced to a span, to a bound on the error of s."""
-        coordinates = self._sums.coordinates
-        if coordinates is None:
+        if self._coordinates is None:
             return shift
-        return shift + coordinates.ratio_shift(W, s, self._bounds, self.squared_norms, self._sums.pairs)
+        return shift + self._coordinates.ratio_shift(W, s, self._bounds, self.squared_norms, self._sums.pairs)
 
     def _assembled(
         self,
@@ -153,20 +204,22 @@ class Primal:
         factor: FloatArray,
         inverse: FloatArray,
         correction: float,
-        s: FloatArray,
-        shift: FloatArray,
+        losses: LossSum,
         error: float,
     ) -> PrimalPoint:
-        """Return the point with these values; `shift` bounds the error of s, and `error` that of log det L L^T."""
-        if self._sums.coordinates is not None:
-            error += self._sums.coordinates.primal_error(W, inverse)
+        """Return the point with these values; `error` bounds the error of log det L L^T."""
+        if self._coordinates is not None:
+            error += self._coordinates.primal_error(W, inverse)
         n, trace, logs = len(W), float(W.trace()), np.log(factor.diagonal())
         logdet = 2.0 * float(logs.sum()) + correction
+        value = trace - logdet - n + losses.value
+        summands = (n + 4) * (2.0 * float(np.abs(logs).sum()) + trace + n) + 4.0 * (abs(correction) + losses.value)
+        return PrimalPoint(W, value, losses.ratios, error + losses.error + _UNIT * summands)
+
+    def _loss_sum(self, s: FloatArray, shift: FloatArray) -> LossSum:
+        """Return the sum of the losses; `shift` bounds the error of s."""
         possible = np.flatnonzero(self._similar * (s - 1.0) > -shift)
-        loss, loss_error = self._losses(possible, s[possible], shift[possible])
-        value = trace - logdet - n + loss
-        summands = (n + 4) * (2.0 * float(np.abs(logs).sum()) + trace + n) + 4.0 * (abs(correction) + loss)
-        return PrimalPoint(W, value, s, error + loss_error + _UNIT * summands)
+        return LossSum(*self._losses(possible, s[possible], shift[possible]), s)
 
     def _losses(self, pairs: IntArray, s: FloatArray, shift: FloatArray) -> tuple[float, float]:
         """Return the sum of the losses of pairs that may be active, and a bound on its error.

@@ -42,6 +42,62 @@ def is_multiple_of_identity(matrix: FloatArray) -> bool:
     return bool(np.count_nonzero(matrix) == len(matrix) and (diagonal == diagonal[0]).all() and diagonal[0] != 0.0)
 
 
+class Examples:
+    """Embedded examples, and what is derived from them. Problems on the same examples share one object.
+
+    Parameters
+    ----------
+    rows : array of shape (l, m, n)
+        The embedded examples, each transposed, C-contiguous.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from covmetric.problem.sums import Examples
+    >>> Examples(np.array([[[0.0, 0.0]], [[2.0, 4.0]]])).centred().tolist()
+    [[[-1.0, -2.0]], [[1.0, 2.0]]]
+    """
+
+    def __init__(self, rows: FloatArray) -> None:
+        self.rows = rows
+        self._kept_centred: FloatArray | None = None
+        self._sizes: FloatArray | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the attributes that cannot be computed from others."""
+        return {"rows": self.rows}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # The order of sums depends on the alignment, and arrays that were sent to a worker need not be aligned.
+        self.__init__(np.require(state["rows"], None, "A"))  # type: ignore[misc]
+
+    def centred(self) -> FloatArray:
+        """Return the transposed examples minus their mean.
+
+        Returns
+        -------
+        array of shape (l, m, n)
+        """
+        if self._kept_centred is not None:
+            return self._kept_centred
+        centred: FloatArray = read_only(self.rows - self.rows.mean(axis=0))
+        if centred.nbytes <= KEPT_BYTES:
+            self._kept_centred = centred
+        return centred
+
+    def sizes(self) -> FloatArray:
+        """Return the squared norms of the examples minus their mean.
+
+        Returns
+        -------
+        array of shape (l,)
+        """
+        if self._sizes is None:
+            rows = self.centred()
+            self._sizes = np.einsum("lan,lan->l", rows, rows)
+        return self._sizes
+
+
 class PairSums:
     """The differences F_k = Phi(X_i) - Phi(X_j) of index pairs, and sums over them.
 
@@ -55,6 +111,10 @@ class PairSums:
         Indices into `rows`.
     coordinates : CoordinateError or None, default=None
         If the rows are coordinates in a basis, how far they are from the examples.
+    kept_bytes : float or None, default=None
+        Arrays over all pairs are kept up to this size. None means `tuning.KEPT_BYTES`.
+    examples : Examples or None, default=None
+        The examples, if other sums over pairs share them. None creates them from `rows`.
 
     Examples
     --------
@@ -69,23 +129,41 @@ class PairSums:
            [ 2.,  4.]])
     """
 
-    def __init__(self, rows: FloatArray, pairs: IntArray, coordinates: CoordinateError | None = None) -> None:
+    def __init__(
+        self,
+        rows: FloatArray,
+        pairs: IntArray,
+        coordinates: CoordinateError | None = None,
+        kept_bytes: float | None = None,
+        examples: Examples | None = None,
+    ) -> None:
         self.rows = rows
         self.pairs = pairs
         self.coordinates = coordinates
+        self._given_bytes = kept_bytes
+        self.examples = Examples(rows) if examples is None else examples
         self._kept_differences: FloatArray | None = None
         self._kept_triangles: FloatArray | None = None
         self._kept_norms: FloatArray | None = None
-        self._kept_centred: FloatArray | None = None
         self._n_users = 0
         self._lock = threading.Lock()
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the attributes that cannot be computed from others."""
-        return {"rows": self.rows, "pairs": self.pairs, "coordinates": self.coordinates}
+        return {
+            "rows": self.rows,
+            "pairs": self.pairs,
+            "coordinates": self.coordinates,
+            "kept_bytes": self._given_bytes,
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc]
+
+    @property
+    def kept_bytes(self) -> float:
+        """The size up to which arrays over all pairs are kept."""
+        return KEPT_BYTES if self._given_bytes is None else self._given_bytes
 
     @functools.cached_property
     def half(self) -> HalfVectors:
@@ -100,8 +178,8 @@ class PairSums:
         Parameters
         ----------
         max_bytes : float or None, default=None
-            The triangles are computed and kept if they take at most this many bytes; None for `tuning.KEPT_BYTES`.
-            `Newton` passes its `memory`; what exceeds `KEPT_BYTES` is released when the last `in_use` block ends.
+            The triangles are computed and kept if they take at most this many bytes; None for `kept_bytes`. `Newton`
+            passes its `memory`; what exceeds `kept_bytes` is released when the last `in_use` block ends.
 
         Returns
         -------
@@ -113,7 +191,7 @@ class PairSums:
             return self._kept_triangles
         _, m, n = self.rows.shape
         size = n * (n + 1) // 2
-        if m == 1 or 8.0 * len(self.pairs) * size > (KEPT_BYTES if max_bytes is None else max_bytes):
+        if m == 1 or 8.0 * len(self.pairs) * size > (self.kept_bytes if max_bytes is None else max_bytes):
             return None
         with self._lock:
             if self._kept_triangles is None:
@@ -139,7 +217,7 @@ class PairSums:
             with self._lock:
                 self._n_users -= 1
                 triangles = self._kept_triangles
-                if self._n_users == 0 and triangles is not None and triangles.nbytes > KEPT_BYTES:
+                if self._n_users == 0 and triangles is not None and triangles.nbytes > self.kept_bytes:
                     self._kept_triangles = None
 
     def _chunks(self, indices: IntArray | None = None, *, keep: bool = True) -> Iterator[tuple[slice, FloatArray]]:
@@ -149,7 +227,7 @@ class PairSums:
         """
         _, m, n = self.rows.shape
         count = len(self.pairs) if indices is None else len(indices)
-        if keep and self._kept_differences is None and 8 * len(self.pairs) * m * n <= KEPT_BYTES:
+        if keep and self._kept_differences is None and 8 * len(self.pairs) * m * n <= self.kept_bytes:
             i, j = self.pairs.T
             self._kept_differences = self.rows[i] - self.rows[j]
         size = max(1, CHUNK_BYTES // (8 * m * n))
@@ -224,18 +302,12 @@ class PairSums:
         -------
         array of shape (l, m, n)
         """
-        if self._kept_centred is not None:
-            return self._kept_centred
-        centred: FloatArray = read_only(self.rows - self.rows.mean(axis=0))
-        if centred.nbytes <= KEPT_BYTES:
-            self._kept_centred = centred
-        return centred
+        return self.examples.centred()
 
     @functools.cached_property
     def close_pairs(self) -> IntArray:
         """The pairs of examples that are nearly equal, of shape (q,)."""
-        rows = self.centred_rows()
-        sizes = np.einsum("lan,lan->l", rows, rows)
+        sizes = self.examples.sizes()
         return np.flatnonzero(self.squared_norms() < _CLOSE * sizes[self.pairs].max(axis=1))
 
     def squared_distances(self, factor: FloatArray) -> FloatArray:
@@ -441,7 +513,7 @@ class PairSums:
             total += (F * pulls[:, None, None]).reshape(-1, n).T @ flat
         return total
 
-    def triangular_factor(self, weights: FloatArray) -> FloatArray:
+    def triangular_factor(self, weights: FloatArray, start: FloatArray | None = None) -> FloatArray:
         """Return the upper triangular R with R^T R = I + `gram(weights)`, without forming the right-hand side.
 
         This is slower but more accurate than a Cholesky factorisation of the sum, which loses half of the digits if the
@@ -451,12 +523,15 @@ class PairSums:
         ----------
         weights : array of shape (K,)
             The weights w_k. Pairs with a weight of zero or less are left out.
+        start : array of shape (q, n) or None, default=None
+            The factor of another matrix that takes the place of I. None means I.
 
         Returns
         -------
         array of shape (n, n)
+            With fewer than n rows if the rows of all differences, and of `start`, are fewer.
         """
-        R = np.eye(self.rows.shape[2])
+        R = np.eye(self.rows.shape[2]) if start is None else start
         for flat in self._weighted_rows(weights):
             R = np.asarray(np.linalg.qr(np.vstack([R, flat]), mode="r"))
         return R

@@ -8,6 +8,7 @@ from __future__ import annotations
 from covmetric.report.comparisons import comparison_page
 from covmetric.report.content import Page
 from covmetric.report.environment import render, require_jinja
+from covmetric.report.evaluation_neighbors import evaluation_neighbors, neighbors_record
 from covmetric.report.evaluations import evaluation_page
 from covmetric.report.gestures import gesture_page
 from covmetric.report.models import model_page
@@ -18,9 +19,11 @@ from covmetric.report.writing import write_page
 __all__ = [
     "Page",
     "comparison_page",
+    "evaluation_neighbors",
     "evaluation_page",
     "gesture_page",
     "model_page",
+    "neighbors_record",
     "read_run",
     "render",
     "require_jinja",

@@ -47,9 +47,9 @@ def confusion_section(table: ComparisonTable) -> Section:
         return Section("Confusion", [Paragraphs([_NO_CONFUSION])])
     names = table.class_names or tuple(f"class {i}" for i in range(table.classes))
     matrices = [table.confusion(row) for row in rows]
-    times = f", each tested {table.repeats} times" if table.repeats > 1 else ""
+    times = f", each tested {table.repeats} times," if table.repeats > 1 else ""
     plots = [
-        confusion_plot(matrix, names, row.method, f"confusion-{i}", f"test examples of all folds{times},")
+        confusion_plot(matrix, names, row.method, f"confusion-{i}", f"test examples of all folds{times}")
         for i, (row, matrix) in enumerate(zip(rows, matrices, strict=True))
     ]
     counts = [matrix.sum(axis=1) for matrix in matrices]

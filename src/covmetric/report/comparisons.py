@@ -27,7 +27,7 @@ _NOT_PROVEN = (
 )
 
 _CERTIFICATES = (
-    "The certificate is a statement about the optimiser: no metric has an objective that is lower by more than the gap.",
+    "A certificate is a statement about the optimiser: no metric has an objective that is lower by more than the gap.",
     "It proves nothing about the accuracy, about new data, or about the choice of the embedding, the pairs or lambda.",
     "The report of a model that `covmetric fit` made has the certificate in full.",
 )
@@ -127,7 +127,7 @@ def _table(table: ComparisonTable, summary: Sequence[MethodSummary]) -> Table:
         note += f"Difference to {best.method}, the best fixed metric on these folds, paired by fold. "
     note += "Seconds to fit include tuning. Chosen: settings chosen on the training parts, and in how many folds."
     head = ("method", "accuracy", "difference", "kind", "seconds to fit", "chosen")
-    return Table("Accuracies, the highest first", head, rows, note, texts=(5,))
+    return Table("Accuracies, the highest first", head, rows, note, texts=(3, 5))
 
 
 def _plot(table: ComparisonTable, title: str) -> list[Plots]:
@@ -138,7 +138,7 @@ def _plot(table: ComparisonTable, title: str) -> list[Plots]:
         "Mean accuracy of each method, with the accuracy of each fold as a dot and the standard error as whiskers. The "
         "table has the numbers."
     )
-    return [Plots([Plot("Accuracies", svg, caption)])]
+    return [Plots([Plot("Accuracies", svg, caption, wide=True)])]
 
 
 def _solved(table: ComparisonTable) -> str:

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from covmetric._utils.turns import choose_in_turn
-from covmetric._utils.validation import IntArray
 from covmetric.datasets.inputs import Inputs
-from covmetric.descriptors import make_thumbnail
-from covmetric.estimators import ImagePatchClassifier
-from covmetric.experiments.neighborhoods import MAX_QUERIES
 from covmetric.learning.rules import describe_rule
-from covmetric.plotting.fitted import find_metric
 from covmetric.report.certificate import certificate_section
 from covmetric.report.confusion import confusion_plot
 from covmetric.report.content import Bullets, Facts, Page, Plots, Section, Table
 from covmetric.report.data import data_section
+from covmetric.report.evaluation_neighbors import evaluation_neighbors, read_neighbors
 from covmetric.report.model_plots import model_plots
 from covmetric.report.models import find_references
-from covmetric.report.neighbors import LabelledExamples, neighbors_part
 from covmetric.report.origin import made_by, origin_sections, plain
 from covmetric.tasks import ModelView
 
@@ -75,6 +69,8 @@ def evaluation_page(run: Mapping[str, Any], view: ModelView | None = None, input
     sections = [Section("Accuracy", parts)]
     if view is not None and view.metric is not None:
         sections += _model_sections(view, inputs, run)
+    elif run.get("neighbors") is not None:
+        sections.append(Section("Neighbours", [read_neighbors(run["neighbors"])]))
     described = run.get("model") or {}
     sections += [
         data_section(data),
@@ -132,39 +128,9 @@ def _accuracy(run: Mapping[str, Any]) -> list[Any]:
 
 def _model_sections(view: ModelView, inputs: Inputs | None, run: Mapping[str, Any]) -> list[Section]:
     references = find_references(view.model)
-    sections = []
-    if references is not None and len(references.labels) > 1:
-        metric = find_metric(view.model)
-        part = (
-            neighbors_part(metric, references, *_queries(view, inputs, run["predictions"]))
-            if inputs is not None and not isinstance(view.model, ImagePatchClassifier)
-            else neighbors_part(metric, references)
-        )
-        sections.append(Section("Neighbours", [part]))
+    part = evaluation_neighbors(view, inputs, run["predictions"])
+    sections = [] if part is None else [Section("Neighbours", [part])]
     return [*sections, Section("What was learned", [Plots(model_plots(view.model, references))])]
-
-
-def _queries(
-    view: ModelView, inputs: Inputs, predictions: Sequence[Mapping[str, Any]]
-) -> tuple[LabelledExamples, IntArray, int]:
-    """Return examples that were evaluated, the indices of those with a wrong prediction, and how many there are in all.
-
-    Only the examples that the page shows are described again, unless their means depend on the others.
-    """
-    labels = [str(one["label"]) for one in predictions]
-    wrong = np.flatnonzero([label != str(one["predicted"]) for label, one in zip(labels, predictions, strict=True)])
-    chosen = choose_in_turn(labels, MAX_QUERIES, wrong)
-    examples = [inputs.examples[i] for i in chosen]
-    pictures = [make_thumbnail(one) for one in examples] if inputs.kind == "images" else None
-    matrices = view.matrices(inputs.examples, inputs.groups)[chosen] if view.recentres else view.matrices(examples)
-    queries = LabelledExamples(
-        find_metric(view.model).embedding.transform(matrices),
-        [labels[i] for i in chosen],
-        [str(predictions[i]["name"]) for i in chosen],
-        pictures,
-        [f"Predicted class: {predictions[i]['predicted']}." for i in chosen],
-    )
-    return queries, np.flatnonzero(np.isin(chosen, wrong)), len(labels)
 
 
 def _model_facts(described: Mapping[str, Any]) -> Any:

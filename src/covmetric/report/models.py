@@ -17,7 +17,7 @@ from covmetric.report.data import data_section
 from covmetric.report.model_plots import model_plots
 from covmetric.report.neighbors import LabelledExamples, neighbors_part, same_class_rates
 from covmetric.report.origin import made_by, origin_sections
-from covmetric.tasks import ModelView, package_versions
+from covmetric.tasks import Accuracies, ModelView, measured_accuracies, package_versions
 
 
 def model_page(model: Any, name: str, command: str) -> Page:
@@ -53,8 +53,8 @@ def model_page(model: Any, name: str, command: str) -> Page:
     """
     view, learner = ModelView(model), find_learner(model)[0]
     references = find_references(model)
-    score = _score(learner)
-    sections = [Section("Accuracy", _accuracy(learner, model, references))]
+    measured = measured_accuracies(view)
+    sections = [Section("Accuracy", _accuracy(learner, model, references, measured))]
     if references is not None and len(references.labels) > 1:
         sections.append(Section("Neighbours", [neighbors_part(find_metric(model), references)]))
     sections += [
@@ -63,7 +63,7 @@ def model_page(model: Any, name: str, command: str) -> Page:
         certificate_section(view.certificate()),
         *origin_sections(view.parameters(), package_versions(), command),
     ]
-    return Page(f"Model {name}", _headline(model, references, score), sections, made_by())
+    return Page(f"Model {name}", _headline(model, references, measured, _score(learner)), sections, made_by())
 
 
 def find_references(model: Any) -> LabelledExamples | None:
@@ -112,23 +112,36 @@ def _same_but_metric(one: Mapping[str, Any], chosen: Mapping[str, Any]) -> bool:
     return all(str(one.get(name)) == str(chosen.get(name)) for name in names)
 
 
-def _headline(model: Any, references: LabelledExamples | None, score: tuple[Estimate, Estimate | None] | None) -> str:
+def _headline(
+    model: Any,
+    references: LabelledExamples | None,
+    measured: Accuracies,
+    score: tuple[Estimate, Estimate | None] | None,
+) -> str:
     classes = ""
     if references is not None:
         classes = f" for {len(set(references.labels))} classes from {len(references.labels)} examples"
     text = f"A metric was learned{classes} (embedding {find_metric(model).embedding.name})."
-    if score is None:
+    if measured.whole is not None:
+        votes = " by the vote of their patches" if measured.patches is not None else ""
+        text += (
+            f" Outside the training folds, in cross-validation on the training data, the accuracy of {measured.of}"
+            f"{votes} is {measured.whole.text(measured.of)}."
+        )
+    if score is None and measured.whole is None:
         return text + " No accuracy was measured while it was learned: measure it with `covmetric evaluate`."
-    accuracy, difference = score
-    text += f" In cross-validation on the training data, it has {accuracy.text()} percent accuracy with a single rule"
-    if difference is not None:
-        text += f", a difference of {difference.text(sign=True)} points to the same settings without learning"
-    return text + ". The settings were chosen by this number, so it is optimistic."
+    if score is not None:
+        accuracy, difference = score
+        text += f" With a single rule, the metric has {accuracy.text()} percent accuracy"
+        if difference is not None:
+            text += f", a difference of {difference.text(sign=True)} points to the same settings without learning"
+        text += "."
+    return text + f" These numbers are optimistic, because {measured.chosen} were chosen on the same folds."
 
 
-def _accuracy(learner: Any, model: Any, references: LabelledExamples | None) -> list[Part]:
+def _accuracy(learner: Any, model: Any, references: LabelledExamples | None, measured: Accuracies) -> list[Part]:
     """Return what is known about the accuracy, and the table of the best candidates with paired differences."""
-    parts: list[Part] = []
+    parts: list[Part] = [Paragraphs([" ".join(measured.sentences())])]
     if references is not None and len(references.labels) > 5:
         before, after = same_class_rates(find_metric(model), references)
         text = (

@@ -10,13 +10,25 @@ import numpy as np
 
 from covmetric._utils import tuning
 from covmetric._utils.threads import limited_threads
-from covmetric._utils.validation import FloatArray, as_floats, check_tolerance, generator, is_count, positive_vector
+from covmetric._utils.validation import (
+    FloatArray,
+    as_floats,
+    check_n_jobs,
+    check_tolerance,
+    generator,
+    is_count,
+    positive_vector,
+)
 from covmetric._utils.warning import warn
-from covmetric.problem import CertifiedPoint, MetricProblem, reduce_to_span
+from covmetric.problem import BlockProblem, CertifiedPoint, Certifying, MetricProblem, reduce_to_span
 from covmetric.solvers.base import Solver
+from covmetric.solvers.blocks import BlockNewton
+from covmetric.solvers.checkpoint import Checkpoint
+from covmetric.solvers.executors import resolve_executor
 from covmetric.solvers.interrupt import deferred_interrupts, interrupt_waits
 from covmetric.solvers.loop import Callback, run
-from covmetric.solvers.registry import choose_solver
+from covmetric.solvers.newton import Newton
+from covmetric.solvers.registry import choose_solver, runs_in_blocks, splitting_pays
 from covmetric.solvers.result import SolveResult, Status
 
 # The generator of methods that use no random numbers.
@@ -24,22 +36,28 @@ _UNUSED_GENERATOR = np.random.default_rng(0)
 
 
 def solve(
-    problem: MetricProblem,
+    problem: MetricProblem | BlockProblem,
     solver: str | Solver[Any] = "auto",
     tol: float = 1e-6,
     max_iter: int | None = None,
     random_state: Any = None,
     warm_start: Any = None,
     callback: Callback | None = None,
+    n_jobs: int | None = None,
+    executor: Any = None,
+    checkpoint: Any = None,
 ) -> SolveResult:
     """Solve a metric learning problem, and prove how close to optimal the solution is.
 
     If the differences of the pairs span far fewer than n directions, the problem is solved within their span, which is
     exact. The result then holds the metric in the coordinates of the span; see `SolveResult`.
 
+    Problems with many pairs are solved in blocks of pairs by Newton's method, with 'auto' and 'newton'. The result has
+    the same bits for any `n_jobs` and for any `executor` on machines of the same kind.
+
     Parameters
     ----------
-    problem : MetricProblem
+    problem : MetricProblem or BlockProblem
         The problem.
     solver : {'auto', 'newton', 'dykstra', 'hybrid', 'interior'} or Solver, default='auto'
         'dykstra' is the paper's method in permuted order; for the other orders, pass `Dykstra(order=...)`. 'newton' is
@@ -58,11 +76,22 @@ def solve(
         Multipliers to start from. They are repaired if they are not feasible for this problem.
     callback : callable or None, default=None
         Called with a `SolverState` after each certificate. The solve stops if it returns True.
+    n_jobs : int or None, default=None
+        The number of threads that run the blocks of a problem with many pairs, as in joblib: None means 1 unless in a
+        `joblib.parallel_config` context, and -1 all cores. Smaller problems use one thread.
+    executor : dask.distributed.Client, Executor or None, default=None
+        Runs the blocks on the workers of a cluster instead of threads. The examples are sent once; a step moves
+        matrices of shape (n, n). 'dykstra', 'hybrid' and 'interior', which need all pairs at once, are then refused. A
+        problem that is too small for blocks is solved in this process.
+    checkpoint : path-like or None, default=None
+        A file to which a solve in blocks saves its state after each step. If the file exists, the solve resumes from
+        it, with the same result as without the interruption. The file is removed when the problem is solved.
 
     Returns
     -------
     SolveResult
-        The metric and its certificate. After Ctrl-C, the best metric so far, with status INTERRUPTED.
+        The metric and its certificate. After Ctrl-C, or if the cluster is lost, the best metric so far, with status
+        INTERRUPTED.
 
     Raises
     ------
@@ -81,13 +110,25 @@ def solve(
     >>> result.status.name, result.certificate.relative_gap <= 1e-9
     ('SOLVED', True)
     """
-    if not isinstance(problem, MetricProblem):
-        raise ValueError(f"problem must be a MetricProblem, got {type(problem).__name__}")
     started = time.perf_counter()
+    blocks = _Blocks(solver, n_jobs, executor, checkpoint)
+    settings = (tol, max_iter, random_state, warm_start, callback)
+    if isinstance(problem, BlockProblem):
+        blocks.check_solver()
+        with deferred_interrupts():
+            return blocks.solve(problem, None, started, *settings)
+    _check_problem(problem, "a MetricProblem or a BlockProblem")
     with deferred_interrupts():
         reduced, basis = _reduced(problem)
+        if blocks.pay(reduced):
+            return blocks.solve(blocks.split(reduced), basis, started, *settings)
         with reduced.sums.in_use():
-            return _solve(reduced, basis, started, solver, tol, max_iter, random_state, warm_start, callback)
+            return _solve(reduced, basis, started, solver, *settings)
+
+
+def _check_problem(problem: Any, kinds: str = "a MetricProblem") -> None:
+    if not isinstance(problem, MetricProblem):
+        raise ValueError(f"problem must be {kinds}, got {type(problem).__name__}")
 
 
 def _reduced(problem: MetricProblem) -> tuple[MetricProblem, FloatArray | None]:
@@ -97,8 +138,63 @@ def _reduced(problem: MetricProblem) -> tuple[MetricProblem, FloatArray | None]:
     return (problem, None) if reduction is None else (reduction.problem, reduction.basis)
 
 
+class _Blocks:
+    """Solves of problems in blocks, with one executor for all problems of a call."""
+
+    def __init__(self, solver: str | Solver[Any], n_jobs: int | None, executor: Any, checkpoint: Any) -> None:
+        self._solver, self._n_jobs, self._executor, self._checkpoint = solver, n_jobs, executor, checkpoint
+        check_n_jobs(n_jobs)
+        if executor is not None or checkpoint is not None:
+            self.check_solver()
+
+    def check_solver(self) -> None:
+        """Refuse solvers that need all pairs at once."""
+        if not runs_in_blocks(self._solver):
+            name = self._solver if isinstance(self._solver, str) else type(self._solver).__name__
+            raise ValueError(
+                f"solver {name!r} needs all pairs at once: it works neither with an executor, nor with a checkpoint, "
+                "nor on a BlockProblem; choose solver='auto' or 'newton'"
+            )
+
+    def pay(self, problem: MetricProblem) -> bool:
+        """Return whether a problem is solved in blocks, which must not depend on what runs them."""
+        return runs_in_blocks(self._solver) and (self._checkpoint is not None or splitting_pays(problem, self._solver))
+
+    @property
+    def _memory(self) -> float:
+        return self._solver.memory if isinstance(self._solver, Newton) else 2**30
+
+    def split(self, problem: MetricProblem) -> BlockProblem:
+        """Return the problem in blocks."""
+        return BlockProblem.split(problem, memory=self._memory)
+
+    def solve(
+        self,
+        problem: BlockProblem,
+        basis: FloatArray | None,
+        started: float,
+        tol: float,
+        max_iter: int | None,
+        random_state: Any,
+        warm_start: Any,
+        callback: Callback | None,
+    ) -> SolveResult:
+        """Solve a problem. The caller defers interrupts."""
+        solver = BlockNewton(self._memory)
+        checkpoint = None if self._checkpoint is None else Checkpoint(self._checkpoint, problem, tol)
+        with resolve_executor(self._executor, self._n_jobs) as executor:
+            running = problem.with_executor(executor)
+            try:
+                running.check()
+                return _solve(
+                    running, basis, started, solver, tol, max_iter, random_state, warm_start, callback, checkpoint
+                )
+            finally:
+                running.release()
+
+
 def _solve(
-    problem: MetricProblem,
+    problem: Any,
     basis: FloatArray | None,
     started: float,
     solver: str | Solver[Any],
@@ -107,9 +203,11 @@ def _solve(
     random_state: Any,
     warm_start: Any,
     callback: Callback | None,
+    checkpoint: Checkpoint | None = None,
 ) -> SolveResult:
     """Solve a problem, but keep the sums over pairs for the next solve. The caller defers interrupts."""
-    chosen = choose_solver(solver, problem)
+    chosen = solver if isinstance(problem, BlockProblem) else choose_solver(solver, problem)
+    assert isinstance(chosen, Solver)
     check_tolerance(tol)
     limit = chosen.default_max_iter if max_iter is None else max_iter
     if not is_count(limit):
@@ -128,6 +226,7 @@ def _solve(
             rng=_generator(chosen, random_state),
             callback=callback,
             basis=basis,
+            checkpoint=checkpoint,
         )
         if interrupt_waits():  # the solve has already ended, but the caller may have more work to stop
             result = replace(result, status=Status.INTERRUPTED)
@@ -144,6 +243,8 @@ def solve_path(
     max_iter: int | None = None,
     random_state: Any = None,
     callback: Callback | None = None,
+    n_jobs: int | None = None,
+    executor: Any = None,
 ) -> list[SolveResult]:
     """Solve a problem for several values of lambda, each from the solution of the previous one.
 
@@ -163,6 +264,10 @@ def solve_path(
         The seed of the random orders.
     callback : callable or None, default=None
         Called with a `SolverState` after each certificate. The whole path stops if it returns True.
+    n_jobs : int or None, default=None
+        The number of threads of problems with many pairs, as in `solve`.
+    executor : dask.distributed.Client, Executor or None, default=None
+        Runs the blocks of problems with many pairs on a cluster, as in `solve`.
 
     Returns
     -------
@@ -182,8 +287,8 @@ def solve_path(
     >>> [r.status.name for r in solve_path(problem, [1e-1, 1e-2, 1e-3])]
     ['SOLVED', 'SOLVED', 'SOLVED']
     """
-    if not isinstance(problem, MetricProblem):
-        raise ValueError(f"problem must be a MetricProblem, got {type(problem).__name__}")
+    _check_problem(problem)
+    blocks = _Blocks(solver, n_jobs, executor, None)
     values = as_floats("lambdas", lambdas)
     if values.ndim != 1 or len(values) == 0:
         raise ValueError(f"lambdas must be a sequence of at least one number, got shape {values.shape}")
@@ -196,7 +301,11 @@ def solve_path(
         with reduced.sums.in_use():
             for i in np.argsort(-values, kind="stable"):
                 scaled = reduced.replace(weights=reduced.weights / values[i])
-                last = _solve(scaled, basis, started, solver, tol, max_iter, random_state, last, callback)
+                settings = (tol, max_iter, random_state, last, callback)
+                if blocks.pay(scaled):
+                    last = blocks.solve(blocks.split(scaled), basis, started, *settings)
+                else:
+                    last = _solve(scaled, basis, started, solver, *settings)
                 results[int(i)] = last
                 if last.status is Status.INTERRUPTED:
                     break
@@ -211,10 +320,13 @@ def _generator(solver: Solver[Any], random_state: Any) -> np.random.Generator:
     return generator(solver.default_seed if random_state is None else random_state)
 
 
-def _start(problem: MetricProblem, warm_start: Any, tol: float) -> CertifiedPoint:
+def _start(problem: Certifying, warm_start: Any, tol: float) -> CertifiedPoint:
     """Return the feasible multipliers to start from, and their metric."""
     if warm_start is None:
-        return problem.certified_arrays(np.eye(problem.n), np.zeros(problem.n_pairs), tol)
+        return problem.certified_arrays(np.eye(problem.n), problem.zero_multipliers(), tol)
+    if isinstance(warm_start, SolveResult) and not problem.in_memory and warm_start.core.shape == (problem.n,) * 2:
+        # The metric is enough, and gathering the multipliers would take a pass over the pairs.
+        return problem.certified_arrays(warm_start.core, None, tol)
     multipliers = warm_start.multipliers if isinstance(warm_start, SolveResult) else warm_start
     try:
         return problem.certified(None, multipliers, tol)

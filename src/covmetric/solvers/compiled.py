@@ -1,4 +1,4 @@
-"""The compiled kernels, the only Numba code of covmetric: Dykstra's projection, and sums for Newton's step.
+"""The compiled kernels: Dykstra's projection, and sums for Newton's step. `compiled_blocks` has one more.
 
 A sweep projects the current metric onto a list of half-spaces, one after the other. The mathematics keeps the paper's
 letters. The BLAS and LAPACK routines of SciPy are called by address: ``add_symbol`` gives the linker a name for each

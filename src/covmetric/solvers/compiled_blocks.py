@@ -98,7 +98,10 @@ def _eliminate(M, first, m, u, scales):
 
 @_jit
 def _apply(W, G, M, scales, Z, ints, reals, options):
-    """Set W <- W - sum_k beta_k w_k w_k^T, with the rows w of L^-T G, L unit lower triangular in M; G is overwritten."""
+    """Set W <- W - sum_k beta_k w_k w_k^T with the numbers beta in `scales`; G is overwritten.
+
+    The w_k are the rows of L^-T G, with the unit lower triangular L whose rows are in M.
+    """
     count, n = G.shape
     lower, upper, normal = options[_LOWER:], options[_UPPER:], options[_NORMAL:]
     ints[0], ints[1], ints[2] = n, count, M.shape[1]
@@ -203,11 +206,7 @@ def sweep_blocks(W, alpha, rows, pairs, y, b, c, order, xi, xi_prime, gradient, 
             alpha[k] = 0.0 if u == limit else max(alpha[k] + y[k] * u, 0.0)
             counts[0] += 1
             moved = True
-        if status != DONE:
-            for a in range(first + m):
-                for j in range(a):
-                    M[a, j] = 0.0
-        if moved:
+        if moved:  # after a breakdown, the columns that were not visited have a scale of zero
             _apply(W, G[:count], M, scales, Z, ints, reals, options)
         if status != DONE:
             break

@@ -10,11 +10,11 @@ from scipy.linalg import lapack
 
 from covmetric._utils.tuning import (
     BLOCK_COLUMNS,
-    BLOCK_MAX_COLUMNS,
     CERTIFICATE_FRACTION,
     OPERATIONS_PER_SWEEP,
     certificate_seconds,
     sweep_seconds,
+    visits_blocks,
 )
 from covmetric._utils.validation import FloatArray, IntArray, is_count
 from covmetric.orders import Order, get_order
@@ -126,7 +126,7 @@ class Dykstra(Solver[DykstraState]):
         """Visit the pairs; after a breakdown, rebuild W from the multipliers and continue with the same pair."""
         from covmetric.solvers import compiled, compiled_blocks
 
-        in_blocks = problem.m <= min(BLOCK_MAX_COLUMNS, problem.n)
+        in_blocks = visits_blocks(problem.n, problem.m)
         rebuilt = False
         while len(order):
             before = sum(state.counts.tolist())
@@ -148,9 +148,9 @@ class Dykstra(Solver[DykstraState]):
             self._rebuild(problem, state)
             rebuilt = True
 
-    def _rebuild(self, problem: MetricProblem, state: DykstraState) -> None:
+    def _rebuild(self, problem: MetricProblem, state: DykstraState, tol: float = 0.0) -> None:
         try:
-            state.W = problem.metric(state.alpha).copy()
+            state.W = problem.metric(state.alpha, tol).copy()
         except ValueError:
             # Rounding errors have moved the multipliers just out of the dual domain.
             point = problem.certified(None, state.alpha)
@@ -172,7 +172,7 @@ class Dykstra(Solver[DykstraState]):
         if point.derived and np.array_equal(point.multipliers, state.alpha):
             state.W = point.W.copy()
         else:
-            self._rebuild(problem, state)
+            self._rebuild(problem, state, point.certificate.tol)
         factor, failed = lapack.dpotrf(state.W, lower=True)
         state.degenerate_certificates = state.degenerate_certificates + 1 if failed or is_degenerate(factor) else 0
         if state.degenerate_certificates > _MAX_DEGENERATE:

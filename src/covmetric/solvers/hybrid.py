@@ -20,6 +20,8 @@ from covmetric.solvers.newton.start import best_multiple, first_weight_fraction
 
 # Newton's model holds from this relative gap on: it then takes two to ten steps.
 _NEWTON_GAP = 0.1
+# Down to the first number, halving the gap saves Newton's method about as many steps as the second number.
+_NEAR_GAP, _STEPS_SAVED = 0.05, 3.0
 # If Dykstra crawls, Newton's method begins at the warm start if that has at most this relative gap, otherwise at the
 # identity. The solution for a ten times larger lambda has a relative gap of about 0.75.
 _WARM_GAP = 0.9
@@ -311,11 +313,13 @@ def _epochs_to(state: HybridState, gap: float) -> float:
 def _certificate_pays(problem: MetricProblem, state: HybridState) -> bool:
     """Return whether Dykstra may have reached its goal, or has taken twice as long as a certificate.
 
-    Until Newton's model holds, the goal is that it does. From there on, the goal is the tolerance.
+    Until Newton's model holds, the goal is that it does, then that Newton's method needs few steps. From there on, the
+    goal is the tolerance.
     """
     tol, epochs = state.last.certificate.tol, state.n_iter - state.last_iter
-    if state.last.certificate.relative_gap <= _NEWTON_GAP and state.epochs > 0:
-        return bool(epochs >= min(_epochs_to(state, tol), _MAX_EPOCHS))
+    gap = state.last.certificate.relative_gap
+    if gap <= _NEWTON_GAP and state.epochs > 0:
+        return bool(epochs >= min(_epochs_to(state, _NEAR_GAP if gap > _NEAR_GAP else tol), _MAX_EPOCHS))
     cost = certificate_seconds(problem.n, problem.m, problem.n_pairs, problem.sums.lower_triangles() is not None)
     return bool(state.state.work_since_certificate >= 2.0 * cost)
 
@@ -325,8 +329,12 @@ def _newton_takes_over(problem: MetricProblem, state: HybridState) -> bool:
     certificate = state.last.certificate
     if certificate.relative_gap > _NEWTON_GAP:
         return False
-    epochs = _epochs_to(state, certificate.tol) if state.epochs else 1.0
-    return bool(epochs * _epoch_seconds(problem) > _NEWTON_STEPS * _newton_seconds(problem))
+    epoch, step = _epoch_seconds(problem), _newton_seconds(problem)
+    if not state.epochs:  # the rate is not known yet
+        return bool(epoch > _NEWTON_STEPS * step)
+    if certificate.relative_gap > _NEAR_GAP and _epochs_to(state, _NEAR_GAP) * epoch < _STEPS_SAVED * step:
+        return False
+    return bool(_epochs_to(state, certificate.tol) * epoch > _NEWTON_STEPS * step)
 
 
 def _dykstra_crawls(problem: MetricProblem, state: HybridState) -> bool:

@@ -9,8 +9,11 @@ from typing import Any, Generic
 import numpy as np
 
 from covmetric._utils.validation import FloatArray
-from covmetric.problem import Certificate, CertifiedPoint, MetricProblem
+from covmetric._utils.warning import warn
+from covmetric.problem import Certificate, CertifiedPoint
+from covmetric.problem.blocks import ExecutorLost
 from covmetric.solvers.base import Solver, State, StepFailed, StepStalled
+from covmetric.solvers.checkpoint import Checkpoint, Progress
 from covmetric.solvers.interrupt import check_interrupt
 from covmetric.solvers.result import History, SolveResult, SolverState, Status
 
@@ -56,6 +59,12 @@ class _Record:
             rounding=max(primal.rounding, dual.rounding),
         )
 
+    def keep_best_point(self) -> None:
+        """Keep the best of the two points alone, if their combination can no longer be certified."""
+        assert self.best_W is not None and self.best_multipliers is not None
+        best = min(self.best_W, self.best_multipliers, key=lambda point: point.certificate.gap)
+        self.best_W = self.best_multipliers = best
+
     def stalled(self) -> bool:
         gaps = self.best_gaps
         return len(gaps) > _STALL_WINDOW and not gaps[-1] < _STALL_FACTOR * gaps[-1 - _STALL_WINDOW]
@@ -65,7 +74,7 @@ class _Record:
 
 
 def run(
-    problem: MetricProblem,
+    problem: Any,
     solver: Solver[Any],
     *,
     tol: float,
@@ -75,12 +84,13 @@ def run(
     rng: np.random.Generator,
     callback: Callback | None,
     basis: FloatArray | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> SolveResult:
     """Iterate until the certified gap meets the tolerance, or until the solve ends for another reason.
 
     Parameters
     ----------
-    problem : MetricProblem
+    problem : MetricProblem or BlockProblem
         The problem.
     solver : Solver
         The method.
@@ -98,12 +108,14 @@ def run(
         Called with a `SolverState` after each certificate; returning True stops the solve.
     basis : array of shape (n, r) or None, default=None
         The basis in whose coordinates the problem is given, for the result and for callbacks.
+    checkpoint : Checkpoint or None, default=None
+        The file from which the solve resumes, and to which it saves its state after each iteration.
 
     Returns
     -------
     SolveResult
     """
-    return _Run(problem, solver, tol, max_iter, callback, started, basis).result(start, rng)
+    return _Run(problem, solver, tol, max_iter, callback, started, basis, checkpoint).result(start, rng)
 
 
 class _Run(Generic[State]):
@@ -111,15 +123,17 @@ class _Run(Generic[State]):
 
     def __init__(
         self,
-        problem: MetricProblem,
+        problem: Any,
         solver: Solver[State],
         tol: float,
         max_iter: int,
         callback: Callback | None,
         started: float,
         basis: FloatArray | None,
+        checkpoint: Checkpoint | None,
     ) -> None:
         self.problem = problem
+        self.checkpoint = checkpoint
         self.solver = solver
         self.max_iter = max_iter
         self.callback = callback
@@ -135,7 +149,12 @@ class _Run(Generic[State]):
             self.record.add(0, 0, time.perf_counter() - self.started, start, self.solver.name)
             return self.finish(Status.SOLVED if self.record.best().solved else Status.NUMERICAL_ERROR)
         try:
-            status = self.judge(start, state) or self.iterate(state)
+            state, resumed = self.resumed(state)
+            status = (None if resumed else self.judge(start, state)) or self.iterate(state)
+        except ExecutorLost as reason:
+            warn(f"{reason}: the result is the best metric so far", RuntimeWarning)
+            self.record.keep_best_point()
+            status = Status.INTERRUPTED
         except KeyboardInterrupt:
             status = Status.INTERRUPTED
             self.certify_last(state)
@@ -157,7 +176,32 @@ class _Run(Generic[State]):
             check_interrupt()
             if self.n_iter == self.max_iter or self.solver.due(self.problem, state, self.record.tol):
                 status = self.certify(state)
+            if self.checkpoint is not None and status is None:
+                self.save(self.checkpoint, state)
+        if self.checkpoint is not None and status is Status.SOLVED:
+            self.checkpoint.remove()
         return status
+
+    def resumed(self, state: State) -> tuple[State, bool]:
+        """Return the state of the checkpoint, if there is one, and whether there is."""
+        saved: Any = None if self.checkpoint is None else self.checkpoint.load(state)  # type: ignore[arg-type]
+        if saved is None:
+            return state, False
+        progress, state = saved
+        self.n_iter = progress.n_iter
+        self.started = time.perf_counter() - progress.seconds
+        record = self.record
+        record.rows, record.best_gaps = progress.rows, progress.best_gaps
+        record.best_W, record.best_multipliers = progress.best_metric, progress.best_multipliers
+        return state, True
+
+    def save(self, checkpoint: Checkpoint, state: State) -> None:
+        """Save the state after an iteration."""
+        record = self.record
+        assert record.best_W is not None and record.best_multipliers is not None
+        seconds = time.perf_counter() - self.started
+        best = record.best_W, record.best_multipliers
+        checkpoint.save(Progress(self.n_iter, seconds, record.rows, record.best_gaps, *best), state)  # type: ignore[arg-type]
 
     def certify(self, state: State) -> Status | None:
         """Certify the candidate and resume from it; return a status if this ends the solve."""
@@ -176,12 +220,13 @@ class _Run(Generic[State]):
         W, multipliers = self.solver.candidate(state)
         # Solvers are not trusted: W becomes a symmetric copy, and multipliers that are not finite are dropped.
         W = None if W is None else 0.5 * (W + W.T)
-        if multipliers is not None and not np.isfinite(multipliers).all():
-            multipliers = np.zeros(self.problem.n_pairs)
+        if multipliers is not None:
+            multipliers = self.problem.finite_multipliers(multipliers)
         try:
-            return self.problem.certified_arrays(W, multipliers, self.record.tol)
+            point: CertifiedPoint = self.problem.certified_arrays(W, multipliers, self.record.tol)
         except ValueError:  # W is too ill-conditioned to be stored
-            return self.problem.certified_arrays(None, multipliers, self.record.tol)
+            point = self.problem.certified_arrays(None, multipliers, self.record.tol)
+        return point
 
     def keep(self, point: CertifiedPoint, state: State) -> None:
         """Add a certified point to the record."""
@@ -207,17 +252,19 @@ class _Run(Generic[State]):
 
     def asks_to_stop(self, callback: Callback, point: CertifiedPoint, projections: int) -> bool:
         """Call the callback with copies of the arrays, and return whether it returns True."""
-        answer = callback(
-            SolverState(
-                self.n_iter,
-                projections,
-                time.perf_counter() - self.started,
-                point.W.copy(),
-                point.multipliers.copy(),
-                point.certificate,
-                self.basis,
-            )
-        )
+        problem = self.problem
+        parts: dict[str, Any] = {
+            "n_iter": self.n_iter,
+            "projections": projections,
+            "seconds": time.perf_counter() - self.started,
+            "core": point.W.copy(),
+            "certificate": point.certificate,
+            "basis": self.basis,
+        }
+        if problem.in_memory:
+            answer = callback(SolverState(multipliers=point.multipliers.copy(), **parts))
+        else:
+            answer = callback(SolverState.deferred(lambda: {"multipliers": problem.pair_arrays(point)[0]}, **parts))
         return isinstance(answer, bool | np.bool_) and bool(answer)
 
     def finish(self, status: Status) -> SolveResult:
@@ -233,14 +280,22 @@ class _Run(Generic[State]):
             spoilt = status in (Status.MAX_ITER, Status.STALLED) and not certificate.trusted
             if unproven or spoilt:
                 status = Status.NUMERICAL_ERROR
-        return SolveResult(
-            core=point.W,
-            multipliers=point.multipliers,
-            slacks=self.problem.best_slacks(point.ratios),
-            status=status,
-            certificate=certificate,
-            history=record.history(),
-            n_iter=self.n_iter,
-            seconds=time.perf_counter() - self.started,
-            basis=self.basis,
-        )
+        parts: dict[str, Any] = {
+            "core": point.W,
+            "status": status,
+            "certificate": certificate,
+            "history": record.history(),
+            "n_iter": self.n_iter,
+            "seconds": time.perf_counter() - self.started,
+            "basis": self.basis,
+        }
+        problem = self.problem
+        if problem.in_memory:
+            multipliers, slacks = problem.pair_arrays(point)
+            return SolveResult(multipliers=multipliers, slacks=slacks, **parts)
+
+        def gather() -> dict[str, FloatArray]:
+            return dict(zip(("multipliers", "slacks"), problem.pair_arrays(point), strict=True))
+
+        deferred: SolveResult = SolveResult.deferred(gather, **parts)
+        return deferred

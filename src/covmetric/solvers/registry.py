@@ -9,8 +9,9 @@ from covmetric._utils.tuning import (
     CHEAP_EPOCH,
     DEAR_EPOCH,
     EASY_STIFFNESS,
-    EASY_STIFFNESS_MANY_PAIRS,
     HARD_STIFFNESS,
+    SPLIT_FROM,
+    SPLIT_THIN_FROM,
     STEADY_GROWTH,
     STRETCH,
     THIN_RATIO,
@@ -20,6 +21,7 @@ from covmetric._utils.tuning import (
 )
 from covmetric.model_file import register_components
 from covmetric.problem import MetricProblem
+from covmetric.problem.blocks import n_blocks_of
 from covmetric.solvers.base import Solver
 from covmetric.solvers.dykstra import Dykstra
 from covmetric.solvers.hybrid import Hybrid, newton_path_is_long
@@ -107,13 +109,63 @@ def _dykstra_pays(problem: MetricProblem) -> bool:
     if THIN_RATIO * m > n:
         return False
     epoch = sweep_seconds(n, m, K, 0) / newton_seconds(n, m, K, len(problem.sums.rows))
-    if not CHEAP_EPOCH < epoch < VERY_DEAR_EPOCH:
-        return epoch <= CHEAP_EPOCH
+    if epoch >= VERY_DEAR_EPOCH:
+        return False
     ratios = best_multiple(problem, 1.0)[1]
     stiff = stiffness(problem, ratios)
     if stiff > HARD_STIFFNESS:
         return epoch < DEAR_EPOCH and newton_path_is_long(problem)
+    if epoch <= CHEAP_EPOCH:
+        return True
     if epoch >= DEAR_EPOCH:
         steady = stiffness(problem, STRETCH * ratios) <= STEADY_GROWTH * stiff
-        return stiff > EASY_STIFFNESS_MANY_PAIRS and not steady
-    return stiff > (EASY_STIFFNESS if problem.sums.half.size >= K else EASY_STIFFNESS_MANY_PAIRS)
+        return stiff > EASY_STIFFNESS and not steady
+    return stiff > EASY_STIFFNESS
+
+
+def runs_in_blocks(solver: str | Solver[Any]) -> bool:
+    """Return whether a solver may solve problems in blocks.
+
+    Parameters
+    ----------
+    solver : str or Solver
+        A key of `SOLVERS`, "auto", or an object.
+
+    Returns
+    -------
+    bool
+        True for "auto" and Newton's method.
+
+    Raises
+    ------
+    ValueError
+        If there is no solver with that name.
+
+    Examples
+    --------
+    >>> from covmetric.solvers.registry import runs_in_blocks
+    >>> runs_in_blocks("auto"), runs_in_blocks("dykstra")
+    (True, False)
+    """
+    chosen = get_solver(solver)
+    return chosen is None or isinstance(chosen, Newton)
+
+
+def splitting_pays(problem: MetricProblem, solver: str | Solver[Any]) -> bool:
+    """Return whether a problem has so many pairs that it is solved in blocks.
+
+    The answer depends on the sizes only, so that it is the same for any number of threads or workers.
+
+    Parameters
+    ----------
+    problem : MetricProblem
+        The problem.
+    solver : str or Solver
+        "auto", or Newton's method.
+
+    Returns
+    -------
+    bool
+    """
+    thin = isinstance(solver, str) and solver == "auto" and THIN_RATIO * problem.m <= problem.n
+    return n_blocks_of(problem) >= (SPLIT_THIN_FROM if thin else SPLIT_FROM)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -71,8 +72,44 @@ class History:
     phase: TextArray = field(default_factory=lambda: np.empty(0, dtype=np.str_))
 
 
+class _Deferred:
+    """Attributes that are computed when one of them is first asked for.
+
+    If a problem is in blocks, arrays over all pairs are not in memory. They are gathered from the blocks on demand.
+    """
+
+    @classmethod
+    def deferred(cls, gather: Callable[[], dict[str, FloatArray]], **parts: Any) -> Any:
+        """Create an object without some of its attributes.
+
+        Parameters
+        ----------
+        gather : callable
+            Called without arguments; returns the missing attributes by name.
+        **parts
+            All other attributes.
+
+        Returns
+        -------
+        object
+            An object of this class.
+        """
+        created = cls.__new__(cls)
+        vars(created).update(parts, _gather=gather)
+        return created
+
+    def __getattr__(self, name: str) -> Any:
+        gather = None if name.startswith("_") else vars(self).get("_gather")
+        if gather is not None:
+            vars(self).update(gather())
+            del vars(self)["_gather"]
+            if name in vars(self):
+                return vars(self)[name]
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+
 @dataclass(frozen=True)
-class SolverState:
+class SolverState(_Deferred):
     """The argument of a callback, after each certificate.
 
     Attributes
@@ -87,7 +124,7 @@ class SolverState:
         A copy of the current metric in the coordinates of `basis`, V; the metric itself if `basis` is None. It need not
         be the best metric so far.
     multipliers : array of shape (K,)
-        A copy of the current multipliers.
+        A copy of the current multipliers. If the problem is in blocks, they are gathered when they are asked for.
     certificate : Certificate
         The certificate of the metric and of `multipliers`.
     basis : array of shape (n, r) or None, default=None
@@ -117,7 +154,7 @@ class SolverState:
 
 
 @dataclass(frozen=True)
-class SolveResult:
+class SolveResult(_Deferred):
     """A learned metric with its certificate.
 
     If the differences of the pairs span far fewer than n directions, the metric is held as W = I + Q (V - I) Q^T, with
@@ -129,7 +166,8 @@ class SolveResult:
     core : array of shape (r, r)
         The metric V in the coordinates of `basis`; the metric W itself if `basis` is None.
     multipliers : array of shape (K,)
-        Dual feasible multipliers alpha >= 0, in the order of the pairs.
+        Dual feasible multipliers alpha >= 0, in the order of the pairs. If the problem was solved in blocks, they and
+        the slacks are gathered from the blocks when one of them is first asked for.
     slacks : array of shape (K,)
         The best slacks xi for W.
     status : Status
@@ -188,6 +226,7 @@ class SolveResult:
         return np.asarray(embedded + self.basis @ (change.T @ (self.basis.T @ embedded)))
 
     def __getstate__(self) -> dict[str, Any]:
+        assert self.multipliers is not None  # they are gathered now if they have not been yet
         # The status is stored by its name, because skops cannot store members of an enum.
         return {**vars(self), "status": self.status.name}
 

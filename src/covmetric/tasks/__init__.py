@@ -7,14 +7,17 @@ from covmetric.tasks.describing import DescribedInputs, choose_features, describ
 from covmetric.tasks.evaluation import Evaluation, Prediction, evaluate, named, predict, wilson_interval
 from covmetric.tasks.explaining import QueryExplanation, explain
 from covmetric.tasks.fitting import FitResult, FitSettings, fit_model, make_classifier
+from covmetric.tasks.measured import Accuracies, Measured, measured_accuracies
 from covmetric.tasks.model_view import ModelView, Neighbor
 from covmetric.tasks.records import data_record, origin, package_versions
 
 __all__ = [
+    "Accuracies",
     "DescribedInputs",
     "Evaluation",
     "FitResult",
     "FitSettings",
+    "Measured",
     "ModelView",
     "Neighbor",
     "Prediction",
@@ -26,6 +29,7 @@ __all__ = [
     "explain",
     "fit_model",
     "make_classifier",
+    "measured_accuracies",
     "model_card",
     "named",
     "origin",

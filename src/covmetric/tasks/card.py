@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from covmetric.tasks.measured import measured_accuracies
 from covmetric.tasks.model_view import ModelView
 
 _TAKES = {
@@ -26,7 +27,9 @@ def summary(view: ModelView) -> dict[str, Any]:
     Returns
     -------
     dict
-        The entries of `ModelView.as_dict`, `class_counts`, `parameters`, `score` and `certificate`.
+        The entries of `ModelView.as_dict`, `class_counts`, `parameters`, `certificate`, `score` (the accuracy of what
+        predicts, in cross-validation on the training data, or None), `patch_score` (the same of single patches) and
+        `accuracy` (both in words).
 
     Examples
     --------
@@ -37,12 +40,14 @@ def summary(view: ModelView) -> dict[str, Any]:
     {'0': 10, '1': 10}
     """
     counts = Counter(view.labels)
-    score = getattr(view.learner, "best_score_", None)
+    found = measured_accuracies(view)
     return {
         **view.as_dict(),
         "class_counts": {name: counts[name] for name in view.classes},
         "parameters": view.parameters(),
-        "score": None if score is None else float(score),
+        "score": None if found.whole is None else found.whole.accuracy,
+        "patch_score": None if found.patches is None else found.patches.accuracy,
+        "accuracy": found.sentences(),
         "certificate": view.certificate(),
     }
 
@@ -102,13 +107,7 @@ def _data(view: ModelView, facts: dict[str, Any]) -> str:
 
 
 def _quality(facts: dict[str, Any]) -> str:
-    if facts["score"] is None:
-        measured = "No accuracy was measured during training."
-    else:
-        measured = (
-            f"The chosen settings had a mean accuracy of {100 * facts['score']:.1f} percent in cross-validation on the "
-            "training data. They were chosen by this number, so it is optimistic."
-        )
+    measured = " ".join(facts["accuracy"])
     return f"## Accuracy\n\n{measured} Measure the accuracy on data that the model has not seen: `covmetric evaluate`."
 
 

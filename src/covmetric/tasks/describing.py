@@ -22,7 +22,7 @@ class DescribedInputs:
 
     Attributes
     ----------
-    X : array of shape (l, n, n)
+    X : array of shape (l, n, n), or (l, d) for vectors
         The matrices.
     y : array of shape (l,) or None
         Their labels.
@@ -81,7 +81,7 @@ def describe_inputs(
     Parameters
     ----------
     inputs : Inputs
-        Images, series or matrices.
+        Images, series, matrices or vectors, which are returned as they are.
     features : str or None, default=None
         The features of images; see `choose_features`. It must be None for other examples.
     skip_broken : bool, default=False
@@ -113,10 +113,14 @@ def describe_inputs(
     if features is not None and inputs.kind != "images":
         raise ValueError(f"features are for images, but the examples are {inputs.kind}")
     everything = np.arange(len(inputs))
+    if inputs.kind == "vectors":
+        return _described(inputs, inputs.examples, "vectors", None, everything)
     if inputs.kind == "matrices":
+        _require_variation(inputs, inputs.examples, "is all zeros")
         return _described(inputs, inputs.examples, "matrices", None, everything)
     if inputs.kind == "series":
         X = SeriesCovariances(n_jobs=n_jobs).fit_transform(inputs.examples)
+        _require_variation(inputs, X, _CONSTANT)
         descriptor = SeriesCovariances().fit(inputs.examples)
         return _described(inputs, X, "shrunk covariances (OAS) of series", descriptor, everything)
     chosen = choose_features(inputs.examples, features)
@@ -134,6 +138,13 @@ def describe_inputs(
     skipped += [(name, f"it {_CONSTANT}") for name in names]
     content = f"covariances of {chosen} features of images"
     return _described(inputs, found.X[~constant], content, descriptor, found.image[~constant], tuple(skipped))
+
+
+def _require_variation(inputs: Inputs, X: npt.NDArray[Any], reason: str) -> None:
+    """Raise ValueError that names the first example whose matrix is all zeros."""
+    zero = np.flatnonzero(~X.reshape(len(X), -1).any(axis=1))
+    if len(zero):
+        raise ValueError(f"example {inputs.names[zero[0]]!s} {reason}: leave it out")
 
 
 def without_broken_images(descriptor: ImageCovariances, inputs: Inputs) -> tuple[Inputs, tuple[tuple[str, str], ...]]:

@@ -17,6 +17,9 @@ from covmetric.estimators.default_search import default_search
 from covmetric.solvers import Status
 from covmetric.tasks.describing import choose_features, describe_inputs
 
+# The regularisation of matrices, so that singular ones have a logarithm.
+_REG = 1e-6
+
 
 @dataclass(frozen=True)
 class FitSettings:
@@ -32,8 +35,9 @@ class FitSettings:
         Lambda. None means that 'auto' chooses it, and the default of `CovMetric` for other rules.
     n_neighbors : int or None, default=None
         The number of neighbours of the rule 'neighbors'. None means the default of `CovMetricClassifier`.
-    reg : float, default=1e-6
-        The fraction of its mean eigenvalue that is added to the diagonal of each matrix.
+    reg : float or None, default=None
+        The fraction of its mean eigenvalue that is added to the diagonal of each matrix. None means 1e-6; vectors have
+        none.
     features : str or None, default=None
         The features of images; see `choose_features`.
     patches : int or None, default=None
@@ -56,7 +60,7 @@ class FitSettings:
     phi: str | None = None
     lam: float | None = None
     n_neighbors: int | None = None
-    reg: float = 1e-6
+    reg: float | None = None
     features: str | None = None
     patches: int | None = None
     decision: str = "vote"
@@ -133,13 +137,15 @@ def fit_model(inputs: Inputs, settings: FitSettings | None = None) -> FitResult:
     return replace(result, interrupted=any(_tells_of_ctrl_c(str(one.message)) for one in caught))
 
 
-def make_classifier(settings: FitSettings) -> CovMetricClassifier:
+def make_classifier(settings: FitSettings, vectors: bool = False) -> CovMetricClassifier:
     """Return the classifier that the settings ask for, which is not fitted.
 
     Parameters
     ----------
     settings : FitSettings
         The settings.
+    vectors : bool, default=False
+        Whether the examples are vectors instead of matrices.
 
     Returns
     -------
@@ -152,9 +158,10 @@ def make_classifier(settings: FitSettings) -> CovMetricClassifier:
     0.1
     """
     common: dict[str, Any] = {"random_state": settings.seed, "n_jobs": settings.n_jobs}
-    chosen = {"phi": settings.phi, "reg": settings.reg, "verbose": int(settings.progress), **common}
+    reg = (0.0 if vectors else _REG) if settings.reg is None else settings.reg
+    chosen = {"phi": settings.phi, "reg": reg, "verbose": int(settings.progress), **common}
     if settings.rule == "auto":
-        learner: Any = default_search(**{name: value for name, value in chosen.items() if name != "phi"})
+        learner: Any = default_search(vectors, **{name: value for name, value in chosen.items() if name != "phi"})
         if settings.phi is not None:
             learner.set_params(phi=settings.phi)
         if settings.lam is not None:
@@ -177,7 +184,7 @@ def _fit_whole(inputs: Inputs, settings: FitSettings) -> FitResult:
         n_jobs=settings.n_jobs,
         progress=settings.progress,
     )
-    classifier = make_classifier(settings).fit(
+    classifier = make_classifier(settings, inputs.kind == "vectors").fit(
         data.X, data.y, data.groups, names=data.names, thumbnails=_thumbnails(inputs, data.kept, settings)
     )
     _forget_progress(classifier)

@@ -76,6 +76,11 @@ class ModelView:
         self.classifier: CovMetricClassifier | None = inner if isinstance(inner, CovMetricClassifier) else None
 
     @property
+    def last_step(self) -> Any:
+        """The last step of the model, which predicts."""
+        return self._steps[-1]
+
+    @property
     def kind(self) -> str:
         """What the model takes: 'images', 'series', 'matrices' or 'vectors'."""
         first = self._steps[0]

@@ -62,5 +62,5 @@ def test_the_path_skips_points_close_to_the_full_weights_unless_it_had_to_start_
     problem = make_paper_problem(4, 10, 1e-2, 0)
     state = Newton().start(problem, problem.certified(None, np.zeros(10)), np.random.default_rng(0))
     state.weight_fraction, state.retreats = fraction, retreats
-    newton._follow_path(problem, state, t=1.0, decrement=1.0)
+    assert not newton.follow_path(state, t=1.0, decrement=1.0)
     assert state.weight_fraction == pytest.approx(expected)

@@ -29,4 +29,4 @@ def test_blocks_and_chunks_do_not_change_the_matrix(rows, chunk, m, monkeypatch)
 
 def test_a_matrix_that_is_not_definite_fails_the_step():
     with pytest.raises(StepFailed):
-        direct._cholesky(np.array([[1.0, 2.0], [2.0, 1.0]], order="F"))
+        direct.cholesky(np.array([[1.0, 2.0], [2.0, 1.0]], order="F"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -77,7 +78,35 @@ class Ray:
         return float(value), float(slope)
 
 
-def search(ray: Ray, start: tuple[float, float]) -> tuple[float, float]:
+class ConvexRay(Protocol):
+    """The objective along a ray of metrics, however its values are computed."""
+
+    @property
+    def stretch(self) -> Stretch:
+        """The matrix I + t Delta."""
+
+    @property
+    def limit(self) -> float:
+        """The largest t for which no eigenvalue of W shrinks too much."""
+
+    def at(self, t: float) -> tuple[float, float]:
+        """Return the objective and its derivative at t.
+
+        Parameters
+        ----------
+        t : float
+            A step length below the limit.
+
+        Returns
+        -------
+        value : float
+            The objective.
+        slope : float
+            Its derivative.
+        """
+
+
+def search(ray: ConvexRay, start: tuple[float, float]) -> tuple[float, float]:
     """Return a step length near the minimum along the ray, and the objective there.
 
     The objective is convex in t, so the slope changes sign at the minimum. The Newton step t = 1 is tried first.
@@ -85,7 +114,7 @@ def search(ray: Ray, start: tuple[float, float]) -> tuple[float, float]:
 
     Parameters
     ----------
-    ray : Ray
+    ray : ConvexRay
         The objective along the ray.
     start : tuple of float
         The objective and the slope at t = 0.

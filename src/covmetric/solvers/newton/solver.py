@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from scipy.linalg import lapack
@@ -33,19 +33,45 @@ _CENTRED = 2.0
 # the weights have grown too fast, and the path starts again; at most _MAX_RETREATS times.
 _PATIENCE, _MAX_RETREATS = 8, 6
 # The factor by which the fraction of the weights grows at first, and its minimum after retreats.
-_GROWTH, _MIN_GROWTH = 30.0, 3.0
+GROWTH, _MIN_GROWTH = 30.0, 3.0
 # From this fraction on the full weights are used, because one more point on the path would take longer.
 _NEARLY_ALL = 0.5
 
 
 @dataclass
-class NewtonState:
-    """The iterate W = C C^T and the best dual candidate of the last step.
+class PathState:
+    """Where an iterate is on the path of growing weights.
 
     Attributes
     ----------
     C : array of shape (n, n)
         The lower triangular factor of W.
+    weight_fraction : float
+        The fraction of the weights at the current point of the path.
+    fraction_growth : float
+        The factor by which the fraction grows next.
+    steps_at_fraction : int
+        The number of steps with the current fraction.
+    retreats : int
+        The number of times that the path has started again with smaller weights.
+    may_retreat : bool
+        Whether the path may start again. A warm start would be lost.
+    """
+
+    C: FloatArray
+    weight_fraction: float
+    fraction_growth: float = field(default=GROWTH, kw_only=True)
+    steps_at_fraction: int = field(default=0, kw_only=True)
+    retreats: int = field(default=0, kw_only=True)
+    may_retreat: bool = field(default=True, kw_only=True)
+
+
+@dataclass
+class NewtonState(PathState):
+    """The iterate W = C C^T, with its place on the path, and the best dual candidate of the last step.
+
+    Attributes
+    ----------
     s : array of shape (K,)
         Squared distances divided by their bounds.
     tol : float
@@ -56,20 +82,10 @@ class NewtonState:
         The dual candidate.
     dual : float
         An estimate of its dual value.
-    weight_fraction : float
-        The fraction of the weights at the current point of the path.
     coincident_multipliers : array of shape (K,)
         The multipliers of dissimilar pairs of equal examples, and zero for all other pairs.
     coincident_loss : float
         The loss of these pairs.
-    fraction_growth : float
-        The factor by which the fraction grows next.
-    steps_at_fraction : int
-        The number of steps with the current fraction.
-    retreats : int
-        The number of times that the path has started again with smaller weights.
-    may_retreat : bool
-        Whether the path may start again. A warm start would be lost.
     iterative : bool
         Whether conjugate gradients are still efficient.
     preconditioned : bool
@@ -82,19 +98,13 @@ class NewtonState:
         The number of steps since the last certificate.
     """
 
-    C: FloatArray
     s: FloatArray
     tol: float
     primal: float
     multipliers: FloatArray
     dual: float
-    weight_fraction: float
     coincident_multipliers: FloatArray
     coincident_loss: float
-    fraction_growth: float = _GROWTH
-    steps_at_fraction: int = 0
-    retreats: int = 0
-    may_retreat: bool = True
     iterative: bool = True
     preconditioned: bool = False
     decrement: float = np.inf
@@ -165,7 +175,7 @@ class Newton(Solver[NewtonState]):
             C, s = best_multiple(problem, weight_fraction=1.0)
             fraction = first_weight_fraction(problem, s)
         tol = point.certificate.tol
-        return NewtonState(C, s, tol, np.inf, point.multipliers, -np.inf, fraction, *coincident_terms(problem))
+        return NewtonState(C, fraction, s, tol, np.inf, point.multipliers, -np.inf, *coincident_terms(problem))
 
     def step(self, problem: MetricProblem, state: NewtonState) -> None:
         weights = problem.weights if state.weight_fraction == 1.0 else state.weight_fraction * problem.weights
@@ -186,7 +196,8 @@ class Newton(Solver[NewtonState]):
         state.steps_since_certificate += 1
         if state.weight_fraction == 1.0:
             state.primal = primal
-        _follow_path(problem, state, t, direction.decrement)
+        if follow_path(state, t, direction.decrement):
+            state.C, state.s = best_multiple(problem, state.weight_fraction)
 
     def _update_dual_candidate(
         self, problem: MetricProblem, state: NewtonState, terms: ActiveTerms, direction: NewtonDirection, value: float
@@ -325,8 +336,30 @@ def _try_inverse_step(
     return value
 
 
-def _follow_path(problem: MetricProblem, state: NewtonState, t: float, decrement: float) -> None:
-    """Raise the fraction of the weights once the iterate is centred; start again if it is stuck near the boundary."""
+def follow_path(state: PathState, t: float, decrement: float) -> bool:
+    """Raise the fraction of the weights once the iterate is centred, or lower it if it is stuck near the boundary.
+
+    Parameters
+    ----------
+    state : PathState
+        The state, which is changed.
+    t : float
+        The length of the last step.
+    decrement : float
+        The squared Newton decrement before it.
+
+    Returns
+    -------
+    bool
+        Whether the path has to start again from the best multiple of the identity.
+
+    Raises
+    ------
+    StepFailed
+        If W is degenerate and the path may not start again.
+    StepStalled
+        If the path has started again too often.
+    """
     state.steps_at_fraction += 1
     if t == 0.0 or decrement <= _CENTRED:
         grown = state.fraction_growth * state.weight_fraction
@@ -335,14 +368,15 @@ def _follow_path(problem: MetricProblem, state: NewtonState, t: float, decrement
         state.steps_at_fraction = 0
     degenerate = is_degenerate(state.C)
     stuck = state.may_retreat and state.steps_at_fraction > _PATIENCE * (1 + state.retreats)
-    if degenerate or stuck:
-        state.retreats += 1
-        if state.retreats > _MAX_RETREATS or not state.may_retreat:
-            raise StepFailed if degenerate else StepStalled
-        state.weight_fraction *= 1e-2
-        state.fraction_growth = max(0.3 * state.fraction_growth, _MIN_GROWTH)
-        state.steps_at_fraction = 0
-        state.C, state.s = best_multiple(problem, state.weight_fraction)
+    if not (degenerate or stuck):
+        return False
+    state.retreats += 1
+    if state.retreats > _MAX_RETREATS or not state.may_retreat:
+        raise StepFailed if degenerate else StepStalled
+    state.weight_fraction *= 1e-2
+    state.fraction_growth = max(0.3 * state.fraction_growth, _MIN_GROWTH)
+    state.steps_at_fraction = 0
+    return True
 
 
 def path_length(fraction: float) -> int:
@@ -357,4 +391,4 @@ def path_length(fraction: float) -> int:
     -------
     int
     """
-    return 1 if fraction >= 1.0 else 1 + max(1, math.ceil(math.log(_NEARLY_ALL / fraction) / math.log(_GROWTH)))
+    return 1 if fraction >= 1.0 else 1 + max(1, math.ceil(math.log(_NEARLY_ALL / fraction) / math.log(GROWTH)))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.optimize import brentq
 
@@ -32,28 +34,51 @@ def best_multiple(problem: MetricProblem, weight_fraction: float) -> tuple[Float
     ratios : array of shape (K,)
         Squared distances divided by their bounds, in this metric.
     """
-    n, slack, identity = problem.n, problem.slack, problem.sums.half.identity
+    slack, identity = problem.slack, problem.sums.half.identity
     s, weights = problem.squared_norms / problem.bounds, weight_fraction * problem.weights
+
+    def sums_at(w: float) -> tuple[float, float, float]:
+        scaled = w * s
+        active = problem.terms.active(scaled)
+        c, scaled = weights[active], scaled[active]
+        return float(c.sum()), float(c @ scaled), float(c @ (slack.gradient(scaled) * scaled))
+
+    w = multiple_near_minimum(problem.n, sums_at)
+    return (identity.copy(), s) if w == 1.0 else (np.sqrt(w) * identity, w * s)
+
+
+def multiple_near_minimum(n: int, sums_at: Callable[[float], tuple[float, float, float]]) -> float:
+    """Return the w that minimises P(w I), to a few percent.
+
+    Parameters
+    ----------
+    n : int
+        The number of rows of the metric.
+    sums_at : callable
+        Returns the sums of c, c s and c d'(s) s over the pairs that are active in the metric w I.
+
+    Returns
+    -------
+    float
+        Exactly 1 if the identity is the minimiser.
+    """
     best = 1.0
 
     def slope(log_w: float) -> float:
         """Return the derivative of P in log w; store the minimiser for the same active pairs with slack 'is'."""
         nonlocal best
         w = float(np.exp(log_w))
-        scaled = w * s
-        active = problem.terms.active(scaled)
-        c, scaled = weights[active], scaled[active]
-        best = (n + float(c.sum())) / (n + float(c @ scaled) / w)
-        return n * (w - 1.0) + float(c @ (slack.gradient(scaled) * scaled))
+        weight, ratio, pull = sums_at(w)
+        best = (n + weight) / (n + ratio / w)
+        return n * (w - 1.0) + pull
 
     if slope(0.0) == 0.0:
-        return identity.copy(), s
+        return 1.0
     guess = float(np.log(best))
     at_guess = slope(guess)
     # The second derivative in w is at least n / w^2, because the losses are convex.
     if abs(at_guess) <= _ACCURACY * n:
-        w = float(np.exp(guess))
-        return np.sqrt(w) * identity, w * s
+        return float(np.exp(guess))
     # The guess is usually good, so a small bracket beside it is enough.
     near, at_near, width = guess, at_guess, -_BRACKET if at_guess > 0.0 else _BRACKET
     far, at_far = near + width, slope(near + width)
@@ -61,10 +86,8 @@ def best_multiple(problem: MetricProblem, weight_fraction: float) -> tuple[Float
         near, at_near, width = far, at_far, 2.0 * width
         far, at_far = guess + width, slope(guess + width)
     if abs(far - near) > _BRACKET:
-        w = float(np.exp(brentq(slope, near, far, xtol=_ACCURACY)))
-    else:
-        w = float(np.exp(near + (far - near) * at_near / (at_near - at_far)))
-    return np.sqrt(w) * identity, w * s
+        return float(np.exp(brentq(slope, near, far, xtol=_ACCURACY)))
+    return float(np.exp(near + (far - near) * at_near / (at_near - at_far)))
 
 
 def stiffness(problem: MetricProblem, ratios: FloatArray) -> float:
@@ -105,6 +128,23 @@ def first_weight_fraction(problem: MetricProblem, ratios: FloatArray) -> float:
     float
         In (0, 1].
     """
-    stiff = stiffness(problem, ratios)
-    limit = _MAX_STIFFNESS * min(1.0, problem.m / problem.n)
+    return fraction_for(stiffness(problem, ratios), problem.n, problem.m)
+
+
+def fraction_for(stiff: float, n: int, m: int) -> float:
+    """Return the fraction of the weights to begin with, given the curvature of the losses.
+
+    Parameters
+    ----------
+    stiff : float
+        The curvature of the losses along multiples of the metric, per dimension, as in `stiffness`.
+    n, m : int
+        The numbers of rows and columns of an embedded example.
+
+    Returns
+    -------
+    float
+        In (0, 1].
+    """
+    limit = _MAX_STIFFNESS * min(1.0, m / n)
     return min(1.0, limit / stiff) if stiff > 0.0 else 1.0

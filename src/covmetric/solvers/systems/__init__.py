@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from covmetric.solvers.systems.base import System
 from covmetric.solvers.systems.choice import choose_system
-from covmetric.solvers.systems.direct import DenseSystem, PairSystem, ThinSystem
-from covmetric.solvers.systems.iterative import IterativeSystem
+from covmetric.solvers.systems.direct import DenseSystem, PairSystem, ThinSystem, cholesky, dense_sums
+from covmetric.solvers.systems.iterative import IterativeSystem, conjugate_gradients
 from covmetric.solvers.systems.terms import ActiveTerms, rates_along
 
 __all__ = [
@@ -15,6 +15,9 @@ __all__ = [
     "PairSystem",
     "System",
     "ThinSystem",
+    "cholesky",
     "choose_system",
+    "conjugate_gradients",
+    "dense_sums",
     "rates_along",
 ]

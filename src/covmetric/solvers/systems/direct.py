@@ -15,12 +15,74 @@ from covmetric.solvers.systems.base import System
 from covmetric.solvers.systems.terms import ActiveTerms
 
 
-def _cholesky(matrix: FloatArray) -> FloatArray:
-    """Return the upper Cholesky factor of a matrix in column-major order, which is overwritten."""
+def cholesky(matrix: FloatArray) -> FloatArray:
+    """Return the upper Cholesky factor of a matrix in column-major order, which is overwritten.
+
+    Parameters
+    ----------
+    matrix : array of shape (p, p)
+        The matrix. Only its upper triangle is read.
+
+    Returns
+    -------
+    array of shape (p, p)
+
+    Raises
+    ------
+    StepFailed
+        If the matrix is not positive definite in floating point arithmetic.
+    """
     factor, failed = lapack.dpotrf(matrix, overwrite_a=True)
     if failed:
         raise StepFailed
     return np.asarray(factor)
+
+
+def dense_sums(terms: ActiveTerms, matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the sums of forces_k vec(B_k) and of h_k vec(B_k) vec(B_k)^T over the active pairs.
+
+    Parameters
+    ----------
+    terms : ActiveTerms
+        The active pairs.
+    matrix : array of shape (p, p)
+        A matrix in column-major order to which the second sum is added; it is overwritten.
+
+    Returns
+    -------
+    force : array of shape (p,)
+        The first sum.
+    matrix : array of shape (p, p)
+        The matrix plus the second sum; only its upper triangle.
+    """
+    size = terms.half.size
+    roots = np.sqrt(terms.springs)
+    if 8 * len(terms.active) * size <= SYSTEM_BLOCK_BYTES:
+        V = terms.all_half_vectors()
+        force = terms.forces @ V
+        V *= roots[:, None]
+        return force, _add_gram(matrix, V)
+    force = np.zeros(size)
+    # The matrix is read and written once per block, so large blocks are efficient. Only one triangle is computed.
+    block = np.empty((min(len(terms.active), max(1, SYSTEM_BLOCK_BYTES // (8 * size))), size))
+    filled = 0
+    for part, V in terms.half_vectors():
+        force += terms.forces[part] @ V
+        V *= roots[part, None]
+        while len(V):
+            rows = V[: len(block) - filled]
+            block[filled : filled + len(rows)] = rows
+            filled += len(rows)
+            V = V[len(rows) :]
+            if filled == len(block):
+                matrix = _add_gram(matrix, block)
+                filled = 0
+    return force, _add_gram(matrix, block[:filled])
+
+
+def _add_gram(matrix: FloatArray, block: FloatArray) -> FloatArray:
+    """Add the upper triangle of V^T V to a matrix in column-major order, which is overwritten."""
+    return blas.dsyrk(1.0, block.T, beta=1.0, c=matrix, overwrite_c=True) if len(block) else matrix
 
 
 class DenseSystem(System):
@@ -34,39 +96,11 @@ class DenseSystem(System):
 
     def __init__(self, terms: ActiveTerms) -> None:
         super().__init__(terms)
-        size = terms.half.size
-        self.force = np.zeros(size)
-        self._matrix = np.eye(size, order="F")
-        roots = np.sqrt(terms.springs)
-        if 8 * len(terms.active) * size <= SYSTEM_BLOCK_BYTES:
-            V = terms.all_half_vectors()
-            self.force = terms.forces @ V
-            V *= roots[:, None]
-            self._add(V)
-            return
-        # The matrix is read and written once per block, so large blocks are efficient. Only one triangle is computed.
-        block = np.empty((min(len(terms.active), max(1, SYSTEM_BLOCK_BYTES // (8 * size))), size))
-        filled = 0
-        for part, V in terms.half_vectors():
-            self.force += terms.forces[part] @ V
-            V *= roots[part, None]
-            while len(V):
-                rows = V[: len(block) - filled]
-                block[filled : filled + len(rows)] = rows
-                filled += len(rows)
-                V = V[len(rows) :]
-                if filled == len(block):
-                    self._add(block)
-                    filled = 0
-        self._add(block[:filled])
-
-    def _add(self, block: FloatArray) -> None:
-        if len(block):
-            self._matrix = blas.dsyrk(1.0, block.T, beta=1.0, c=self._matrix, overwrite_c=True)
+        self.force, self._matrix = dense_sums(terms, np.eye(terms.half.size, order="F"))
 
     @functools.cached_property
     def _factor(self) -> FloatArray:
-        return _cholesky(self._matrix)
+        return cholesky(self._matrix)
 
     def solve(self, r: FloatArray) -> FloatArray:
         return np.asarray(lapack.dpotrs(self._factor, r)[0])
@@ -108,7 +142,7 @@ class PairSystem(System):
         inner_products *= self._roots
         inner_products *= self._roots[:, None]
         inner_products.reshape(-1)[:: len(self._roots) + 1] += 1.0  # a view
-        return _cholesky(inner_products.T)
+        return cholesky(inner_products.T)
 
     def solve(self, r: FloatArray) -> FloatArray:
         if len(self._roots) == 0:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
+from covmetric._utils.half_vectors import HalfVectors
 from covmetric._utils.validation import FloatArray
 from covmetric.solvers.systems.base import System
 from covmetric.solvers.systems.preconditioner import GaussianPreconditioner
@@ -80,33 +83,100 @@ class IterativeSystem(System):
         return GaussianPreconditioner(mean, total, squares / weight if weight > 0.0 else 0.0)
 
     def solve(self, r: FloatArray) -> FloatArray:
-        half = self._terms.half
-        norm2 = float(r @ r)
-        # Inexact Newton: far from the optimum, a fixed fraction of the gradient is accurate enough.
-        target = norm2 * (_CG_FRACTION**2 if norm2 > _CG_NEAR else norm2**2)
-        if self._accuracy is not None:
-            target = norm2 * self._accuracy**2
-        residual = half.unpack(r)
-        x = np.zeros_like(residual)
-        direction, product = x, 1.0
-        for iteration in range(self._max_iter):
-            if norm2 <= target:
-                break
-            if iteration == _PLAIN_ITERATIONS and self._gaussian and not self.preconditioned:
-                self.preconditioned, direction = True, np.zeros_like(x)  # start again from x, with the preconditioner
-            scaled = self._preconditioner.apply(residual) if self.preconditioned else residual
-            new = float(np.vdot(residual, scaled))
-            direction = scaled + new / product * direction
-            product = new
-            image = self._image(direction)
-            curvature = float(np.vdot(direction, image))
-            if not curvature > 0.0:
-                self.gave_up = True
-                break
-            step = product / curvature
-            x += step * direction
-            residual = residual - step * image
-            norm2 = float(np.vdot(residual, residual))
-        else:
-            self.gave_up = True
-        return half.pack(x)
+        solution = conjugate_gradients(
+            r,
+            self._image,
+            self._terms.half,
+            max_iter=self._max_iter,
+            accuracy=self._accuracy,
+            preconditioned=self.preconditioned,
+            make_preconditioner=(lambda: self._preconditioner) if self._gaussian else None,
+        )
+        self.gave_up, self.preconditioned = solution.gave_up, solution.preconditioned
+        return solution.x
+
+
+@dataclass(slots=True, eq=False)
+class Solution:
+    """The result of conjugate gradients.
+
+    Attributes
+    ----------
+    x : array of shape (p,)
+        The solution, a half vector.
+    gave_up : bool
+        Whether it is inexact because more accuracy took too long, or because rounding errors dominated.
+    preconditioned : bool
+        Whether a preconditioner was needed.
+    """
+
+    x: FloatArray
+    gave_up: bool
+    preconditioned: bool
+
+
+def conjugate_gradients(
+    r: FloatArray,
+    image: Callable[[FloatArray], FloatArray],
+    half: HalfVectors,
+    *,
+    max_iter: int = MAX_ITERATIONS,
+    accuracy: float | None = None,
+    preconditioned: bool = False,
+    make_preconditioner: Callable[[], GaussianPreconditioner] | None = None,
+) -> Solution:
+    """Solve a linear system over symmetric matrices.
+
+    Parameters
+    ----------
+    r : array of shape (p,)
+        The right-hand side, a half vector.
+    image : callable
+        The product of the matrix of the system with a symmetric matrix.
+    half : HalfVectors
+        The isometry between symmetric n x n matrices and half vectors.
+    max_iter : int, default=1000
+        The limit on the number of iterations.
+    accuracy : float or None, default=None
+        The norm of the residual at the end, as a fraction of that of the right-hand side. None means that it depends
+        on the right-hand side, which is then the gradient of an inexact Newton method.
+    preconditioned : bool, default=False
+        Whether to use the preconditioner from the first iteration on.
+    make_preconditioner : callable or None, default=None
+        Returns the preconditioner; called once, when it is first needed. None means that there is none.
+
+    Returns
+    -------
+    Solution
+    """
+    norm2 = float(r @ r)
+    # Inexact Newton: far from the optimum, a fixed fraction of the gradient is accurate enough.
+    target = norm2 * (_CG_FRACTION**2 if norm2 > _CG_NEAR else norm2**2)
+    if accuracy is not None:
+        target = norm2 * accuracy**2
+    residual = half.unpack(r)
+    x = np.zeros_like(residual)
+    direction, product = x, 1.0
+    preconditioner = make_preconditioner() if preconditioned and make_preconditioner is not None else None
+    gave_up = False
+    for iteration in range(max_iter):
+        if norm2 <= target:
+            break
+        if iteration == _PLAIN_ITERATIONS and preconditioner is None and make_preconditioner is not None:
+            preconditioner, direction = make_preconditioner(), np.zeros_like(x)  # start again from x
+        scaled = residual if preconditioner is None else preconditioner.apply(residual)
+        new = float(np.vdot(residual, scaled))
+        direction = scaled + new / product * direction
+        product = new
+        moved = image(direction)
+        curvature = float(np.vdot(direction, moved))
+        if not curvature > 0.0:
+            gave_up = True
+            break
+        step = product / curvature
+        x += step * direction
+        residual = residual - step * moved
+        norm2 = float(np.vdot(residual, residual))
+    else:
+        gave_up = True
+    return Solution(half.pack(x), gave_up, preconditioner is not None)

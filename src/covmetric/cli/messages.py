@@ -1,0 +1,64 @@
+"""Messages of the library in the words of the command.
+
+The library speaks of parameters in Python (``reg``, ``cv``), of which the user of the command knows only the options.
+"""
+
+from __future__ import annotations
+
+import re
+
+# What the library says, as a regular expression, and what the command says instead.
+_PHRASES: tuple[tuple[str, str], ...] = (
+    (r", or a list of splits as cv\b", ""),
+    (r"\bcv has no splits: at least one split is needed", "there are no folds"),
+    (r"\bcv='classes' needs", "--unseen needs"),
+    (r"\bset reg=0\b", "leave out --reg"),
+    (r"\bset reg, for example (\S+?)(?=[,;]|$)", r"use --reg, for example --reg \1"),
+    (r"\braise reg \(now ([^)]+)\)", r"raise --reg (now \1)"),
+    (r"\breg must be a number", "--reg must be a number"),
+    (r", or shrink the estimate\b", ""),
+    (r"; use phi='auto'", "; leave out --phi"),
+    (r"\bphi must be one of\b", "--phi must be one of"),
+    (r", or an object of the class Embedding\b", ""),
+    (r"\bset lam=inf\b", "use --lam inf"),
+    (
+        r"\bto choose a metric for new classes, pass scoring='mean_average_precision'",
+        "covmetric compare --unseen compares metrics on new classes",
+    ),
+    (r"\btest_size=(\S+) holds out\b", r"--test-classes \1 holds out"),
+    (r"\bn_splits=(\d+)", r"--folds \1"),
+    (r"\braise max_iter or tol, or lower the weights \(raise lambda\)", "choose a larger --lam"),
+    (
+        r"\bpass groups \(in a pipeline, with set_transform_request\(groups=True\) and enable_metadata_routing\); .*",
+        "put an array groups into the file, with one group for each example",
+    ),
+    (r"; to treat the batch as a new group, call partial_fit .*", "; learn a model with this group"),
+)
+#: The options for numbers of neighbours, by command.
+_NEIGHBORS = {"search": "-k", "fit": "--neighbors"}
+
+
+def in_words_of_the_command(message: str, command: str) -> str:
+    """Return a message of the library with options of the command in place of parameters.
+
+    Parameters
+    ----------
+    message : str
+        The message.
+    command : str
+        The subcommand.
+
+    Returns
+    -------
+    str
+        The message in one line.
+
+    Examples
+    --------
+    >>> in_words_of_the_command("X[0] is singular; set reg, for example 1e-06", "fit")
+    'X[0] is singular; use --reg, for example --reg 1e-06'
+    """
+    text = " ".join(message.split())
+    for pattern, words in _PHRASES:
+        text = re.sub(pattern, words, text)
+    return re.sub(r"\bn_neighbors\b", _NEIGHBORS[command], text) if command in _NEIGHBORS else text

@@ -1,0 +1,39 @@
+"""Problems whose pairs are split into blocks: every sum over pairs is a sum over blocks, in a fixed order."""
+
+from __future__ import annotations
+
+from covmetric.problem.blocks.executors import BlockError, Executor, ExecutorLost, Threads, sum_of_range
+from covmetric.problem.blocks.multipliers import GivenMultipliers, PairMultipliers, ZeroMultipliers
+from covmetric.problem.blocks.passes import PairPass
+from covmetric.problem.blocks.problem import BlockProblem
+from covmetric.problem.blocks.sources import (
+    ArrayPairs,
+    KeyedMatrix,
+    PairBlock,
+    PairSource,
+    RecipePairs,
+    block_pairs,
+    n_blocks_of,
+    pass_work,
+)
+
+__all__ = [
+    "ArrayPairs",
+    "BlockError",
+    "BlockProblem",
+    "Executor",
+    "ExecutorLost",
+    "GivenMultipliers",
+    "KeyedMatrix",
+    "PairBlock",
+    "PairMultipliers",
+    "PairPass",
+    "PairSource",
+    "RecipePairs",
+    "Threads",
+    "ZeroMultipliers",
+    "block_pairs",
+    "n_blocks_of",
+    "pass_work",
+    "sum_of_range",
+]

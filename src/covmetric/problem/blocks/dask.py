@@ -1,0 +1,132 @@
+"""Passes over the blocks on the workers of a Dask cluster."""
+
+from __future__ import annotations
+
+import functools
+import pickle
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError
+from typing import Any
+
+from covmetric._utils.threads import one_thread
+from covmetric.problem.blocks.executors import BlockError, Executor, ExecutorLost, sum_of_range
+from covmetric.problem.blocks.passes import PairPass
+from covmetric.problem.blocks.sources import PairSource
+from covmetric.problem.sums import Examples
+
+# Passes with more bytes than this are sent to the workers once instead of with every task.
+_LARGE_PASS = 2**16
+# How often a pass is repeated after its data were lost with a worker, and how often a failing task is retried.
+_MAX_REPEATS, _RETRIES = 5, 2
+# Seconds between looks for Ctrl-C, and between looks at a cluster that does not answer.
+_PATIENCE = 0.2
+
+
+class DaskExecutor(Executor):
+    """Runs passes on the workers of a cluster. Data of lost workers is sent again, and their blocks are computed again.
+
+    The examples are sent to every worker once, and the pairs of each range of blocks, if they are arrays, to one of the
+    workers. A pass moves a few matrices to the workers, and one sum back.
+
+    Parameters
+    ----------
+    client : dask.distributed.Client
+        The client of the cluster.
+    pause : callable or None, default=None
+        Called several times a second while a pass runs; it may raise an exception to end the pass.
+    """
+
+    def __init__(self, client: Any, pause: Callable[[], None] | None = None) -> None:
+        self._client, self._pause = client, pause
+        self._source: PairSource | None = None
+        self._examples: Any = None
+        self._parts: list[Any] = []
+
+    def close(self) -> None:
+        self._source, self._examples, self._parts = None, None, []
+
+    def values(self, source: PairSource, task: PairPass) -> Iterator[Any]:
+        for repeat in range(_MAX_REPEATS):
+            try:
+                yield self._value(source, task)
+                return
+            except CancelledError:  # data was lost with a worker
+                self._check_alive()
+                if repeat == _MAX_REPEATS - 1:
+                    raise
+                self.close()
+            except (OSError, TimeoutError) as error:
+                self._check_alive(error)
+                raise
+        raise AssertionError("unreachable")
+
+    def _place(self, source: PairSource) -> None:
+        """Send the examples and the pairs to the workers, unless they are there."""
+        if self._source is source:
+            return
+        self._examples = self._client.scatter(source.examples, broadcast=True, hash=False)
+        ranges = source.ranges()
+        parts = [source.part(first, last) for first, last in ranges]
+        if parts[0] is source:  # a recipe
+            self._parts = [self._client.scatter(source, broadcast=True, hash=False)] * len(ranges)
+        else:
+            self._parts = self._client.scatter(parts, hash=False)
+        self._source = source
+
+    def _value(self, source: PairSource, task: PairPass) -> Any:
+        """Return the sum over all ranges."""
+        self._place(source)
+        # Arrays in the messages of Dask need not be aligned, which changes the order of sums; those in bytes are.
+        sent: Any = pickle.dumps(task)
+        if len(sent) > _LARGE_PASS:
+            sent = self._client.scatter(sent, broadcast=True, hash=False)
+        futures = [
+            self._client.submit(_run_range, self._examples, part, sent, *blocks, pure=False, retries=_RETRIES)
+            for part, blocks in zip(self._parts, source.ranges(), strict=True)
+        ]
+        total = self._client.submit(_combined, sent, futures, pure=False, retries=_RETRIES)
+        return pickle.loads(self._result(total))
+
+    def _result(self, future: Any) -> Any:
+        """Wait for a future, and look for Ctrl-C and for the end of the cluster in the meantime."""
+        from distributed import KilledWorker
+
+        while True:
+            if self._pause is not None:
+                self._pause()
+            try:
+                return future.result(timeout=_PATIENCE)
+            except KilledWorker as error:
+                raise BlockError(
+                    f"a block of pairs ended its worker several times ({error}); give the workers more memory, or "
+                    "use more of them"
+                ) from error
+            except TimeoutError:
+                if future.done():
+                    continue
+                self._check_alive()
+
+    def _check_alive(self, cause: BaseException | None = None) -> None:
+        """Raise ExecutorLost if the scheduler of the cluster is gone."""
+        if self._client.status in ("running", "connecting") and cause is None:
+            return
+        time.sleep(_PATIENCE)  # the status changes shortly after a connection is lost
+        if self._client.status != "running":
+            raise ExecutorLost("the connection to the scheduler of the cluster was lost") from cause
+
+
+def _run_range(examples: Examples, source: PairSource, task: bytes, first: int, last: int) -> bytes:
+    """Return the sum over a range of blocks, on a worker."""
+    try:
+        with one_thread():
+            return pickle.dumps(sum_of_range(source.with_examples(examples), pickle.loads(task), first, last))
+    except ValueError:
+        raise
+    except Exception as error:
+        raise BlockError(f"blocks {first} to {last - 1} failed: {type(error).__name__}: {error}") from error
+
+
+def _combined(task: bytes, values: list[bytes]) -> bytes:
+    """Return the sum over all ranges, on a worker."""
+    return pickle.dumps(functools.reduce(pickle.loads(task).combine, map(pickle.loads, values)))
