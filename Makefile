@@ -4,12 +4,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo test lint bench results mutants clean
+.PHONY: help demo test lint coverage dist test-wheel review regression bench results mutants clean
 
 help:
 	@echo "make demo     install covmetric into $(VENV), learn from real recordings, and compare with fixed metrics and pyRiemann"
 	@echo "make test     install the test tools, then run lint, type checks, doctests and tests"
 	@echo "make lint     run ruff, mypy, import-linter and the numpydoc validation"
+	@echo "make coverage run all tests and print which lines and branches of covmetric they miss (under ten minutes)"
+	@echo "make dist     build the wheel and the sdist into dist"
+	@echo "make test-wheel  install the wheel in a fresh environment elsewhere, and run the tests against it"
+	@echo "make review   check the repository with sp-repo-review, and the workflows with zizmor"
+	@echo "make regression  compare the speed of this code with that of BASE (default: main)"
 	@echo "make bench    print the benchmark tables (a quarter of an hour)"
 	@echo "make results  repeat all experiments of the paper into docs/results; COVMETRIC_DATA names the images (an hour)"
 	@echo "make mutants  change the core in 300 small ways and count how many changes the tests detect (minutes)"
@@ -40,6 +45,30 @@ lint: $(VENV)/.dev
 
 test: lint
 	$(BIN)/python -m pytest -n 2
+
+coverage: $(VENV)/.dev
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -n 2
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
+
+dist: $(VENV)/.dev
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation
+
+test-wheel: dist
+	$(BIN)/python tools/wheel_tests.py --python $(PYTHON)
+
+$(VENV)/.review: pyproject.toml constraints.txt | $(BIN)/python
+	$(PIP) -e ".[review]"
+	@touch $@
+
+review: $(VENV)/.review
+	$(BIN)/repo-review .
+	$(BIN)/zizmor --offline --no-progress .
+
+regression: $(VENV)/.dev
+	$(BIN)/python -m benchmarks.regression $(or $(BASE),main) --threshold $(or $(THRESHOLD),1.3)
 
 mutants: $(VENV)/.dev
 	$(BIN)/python tools/mutants.py

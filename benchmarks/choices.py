@@ -1,4 +1,4 @@
-"""The accuracy of every combination of Phi, prior, lambda and decision rule, for docs/choosing.md.
+"""The accuracy of every combination of Phi, prior, lambda and decision rule, for docs/measurements/choices.md.
 
 Nothing is chosen by cross-validation: each combination is fitted on the training part and scored on the test part. The
 series are those on which the defaults were chosen; on the gestures, the test session differs from the training session.

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+import covmetric
+
 ROOT = Path(__file__).parents[1]
-SOURCE = ROOT / "src" / "covmetric"
+SOURCE = Path(covmetric.__file__).parent
 FILES = sorted(SOURCE.rglob("*.py"))
 PACKAGES = sorted(
     path.name + ("/" if path.is_dir() else "")
@@ -65,12 +67,12 @@ def test_the_check_finds_private_names(source, found):
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_every_package_is_documented(package):
-    architecture = (ROOT / "docs" / "architecture.md").read_text()
+    architecture = (ROOT / "docs" / "development" / "architecture.md").read_text()
     assert re.search(rf"^\| `{re.escape(package)}` \| \S", architecture, flags=re.MULTILINE), f"{package} is missing"
 
 
 def test_no_package_is_documented_that_does_not_exist():
-    architecture = (ROOT / "docs" / "architecture.md").read_text()
+    architecture = (ROOT / "docs" / "development" / "architecture.md").read_text()
     assert sorted(re.findall(r"^\| `([a-z_]+(?:/|\.py))` \|", architecture, flags=re.MULTILINE)) == PACKAGES
 
 

@@ -40,10 +40,11 @@ def test_mutants_of_files_are_counted_and_watched(tmp_path):
     watch = mutants_of_files.Watch()
     path = tmp_path / "model.npz"
     save_model(CovMetricClassifier(random_state=0).fit([[0.0], [1.0], [5.0], [7.0]], [0, 0, 1, 1]), path)
-    result = mutants_of_files.try_mutants(path.read_bytes(), 30, 0, path, watch)
-    assert result.pop("reasons that are only errors") == [] and result.pop("growth in kB") >= 0
-    assert set(result) <= {"loaded", "refused"} and sum(result.values()) == 30
+    result = mutants_of_files.try_mutants(path.read_bytes(), [[0.0], [6.0]], 30, 0, path, watch)
+    assert result.refused + result.loaded == 30 and result.refused > 10
+    assert not result.forbidden and result.growth >= 0
     assert not watch.events
+    assert {"names", "svc", "CovMetricClassifier auto"} <= set(mutants_of_files.models())
     with watch.watching():
         (tmp_path / "written").write_text("")
         eval("1 + 1")

@@ -43,7 +43,7 @@ def test_example_of_the_readme_prints_the_documented_output(block):
 
 
 def test_example_of_the_metric_page_prints_the_documented_output():
-    ((code, documented),) = EXAMPLE.findall((ROOT / "docs" / "metric.md").read_text())
+    ((code, documented),) = EXAMPLE.findall((ROOT / "docs" / "guide" / "metric.md").read_text())
     printed = run(code)
     assert NUMBER.sub("#", printed) == NUMBER.sub("#", documented)
     # The gap depends on the last bits; the metric and the objective do not.
@@ -53,7 +53,7 @@ def test_example_of_the_metric_page_prints_the_documented_output():
 
 
 def test_example_of_the_sessions_page_prints_the_documented_output():
-    code, documented = EXAMPLE.findall((ROOT / "docs" / "sessions.md").read_text())[0]
+    code, documented = EXAMPLE.findall((ROOT / "docs" / "howto" / "sessions.md").read_text())[0]
     printed = run(code)
     expected, got = ([float(x) for x in NUMBER.findall(text)] for text in (documented, printed))
     np.testing.assert_allclose(got, expected, atol=0.05)  # some trials are near the border
@@ -61,7 +61,7 @@ def test_example_of_the_sessions_page_prints_the_documented_output():
 
 def test_example_of_the_models_page_prints_the_documented_output(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    ((code, documented),) = EXAMPLE.findall((ROOT / "docs" / "models.md").read_text())
+    ((code, documented),) = EXAMPLE.findall((ROOT / "docs" / "guide" / "models.md").read_text())
     printed = run(code)
     shape = [NUMBER.sub("#", text).splitlines() for text in (documented, printed)]
     assert shape[0] == shape[1]

@@ -8,7 +8,7 @@ import pytest
 from threadpoolctl import ThreadpoolController
 
 from covmetric._utils import threads
-from covmetric._utils.threads import limited_threads
+from covmetric._utils.threads import limited_threads, one_thread
 
 
 class Library:
@@ -74,3 +74,19 @@ def test_libraries_of_this_process_are_found():
     assert all(library.user_api == "blas" for library in threads._libraries("blas"))
     with limited_threads(1, "blas"):
         assert all(library.get_num_threads() == 1 for library in loaded if library.user_api == "blas")
+
+
+def test_the_last_of_overlapping_blocks_restores_the_threads(libraries):
+    first, second = one_thread(), one_thread()
+    first.__enter__()
+    second.__enter__()
+    first.__exit__(None, None, None)
+    assert counts(libraries) == [1, 1]
+    second.__exit__(None, None, None)
+    assert counts(libraries) == [2, 2]
+
+
+def test_overlapping_blocks_restore_the_threads_after_an_error(libraries):
+    with pytest.raises(ZeroDivisionError), one_thread():
+        1 / 0  # noqa: B018
+    assert counts(libraries) == [2, 2]

@@ -101,7 +101,7 @@ def test_evaluate_prints_a_run_in_pure_json(home):
         "|Iyy|",
     ]
     documented = set()
-    page = (Path(__file__).parents[2] / "docs" / "cli.md").read_text().partition("## JSON")[2]
+    page = (Path(__file__).parents[2] / "docs" / "guide" / "cli.md").read_text().partition("## JSON")[2]
     for entries, where in re.findall(r"^\| (`[^|]*?) \|.*\| (both|`evaluate`|`compare`) \|$", page, flags=re.MULTILINE):
         documented |= set(re.findall(r"`(\w+)`", entries)) if where != "`compare`" else set()
     assert set(result) == documented

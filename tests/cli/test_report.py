@@ -64,7 +64,7 @@ def test_pages_of_evaluate_and_compare_and_their_json(home, monkeypatch, capsys)
         capsys.readouterr()
         assert main([command, *options, "--report", "said.html"]) == 0
         assert capsys.readouterr().out.endswith("\nThe page is in said.html.\n") and page(home / "said.html")
-        assert ("data-query" in page(home / "direct.html")) == (command == "evaluate")  # a RUN file has no examples
+        assert "data-query" in page(home / "direct.html") and "Confusion" in page(home / "later.html")
 
 
 def test_page_of_the_demo(tmp_path, monkeypatch, capsys):

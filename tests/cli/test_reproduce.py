@@ -13,6 +13,7 @@ from covmetric.datasets import load_brodatz
 from covmetric.experiments.claims import ROW_TYPES, row_file
 from covmetric.experiments.provenance import code_version
 from covmetric.experiments.reports import Report
+from covmetric.experiments.reports.report import software
 from tests.experiments.claims.planted import make_rows
 from tests.images import write_objects, write_textures
 
@@ -62,7 +63,7 @@ def test_convergence_writes_page_pictures_and_csv(tmp_path, capsys):
     assert printed.out.count(" perm ") == 4 and "`perm` in" in printed.out
     page = (tmp_path / "convergence.md").read_text()
     assert "`covmetric reproduce convergence --seeds 2 --sizes 4 6 --lambdas 0.1 0.01`" in page
-    assert f"at commit {code_version()}," in page
+    assert f"with {software()}," in page
     assert page.count("| perm |") == 4
     for x in ("epoch", "projections", "seconds"):
         assert (tmp_path / f"convergence-{x}.png").read_bytes()[:4] == b"\x89PNG" and f"convergence-{x}.png" in page

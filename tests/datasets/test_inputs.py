@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
+from covmetric.datasets.epochs import read_epochs
 from covmetric.datasets.inputs import read_inputs
 from covmetric.datasets.label_files import read_labels
 from tests.data import spd
@@ -131,6 +134,20 @@ def epochs(tmp_path_factory):
     events = np.column_stack([np.arange(6), np.zeros(6, int), [1, 2, 1, 2, 1, 2]])
     mne.EpochsArray(data, info, events, event_id={"left": 1, "right": 2}, verbose="ERROR").save(path, verbose="ERROR")
     return path, data
+
+
+def test_epochs_without_mne_or_without_trials_are_refused(epochs, tmp_path, monkeypatch):
+    import mne
+
+    path, _ = epochs
+    empty = tmp_path / "empty-epo.fif"
+    none = mne.read_epochs(path, verbose="ERROR")
+    monkeypatch.setattr(mne, "read_epochs", lambda *arguments, **options: none[:0])
+    with pytest.raises(ValueError, match=r"empty-epo\.fif holds no epochs"):
+        read_epochs(empty)
+    monkeypatch.setitem(sys.modules, "mne", None)
+    with pytest.raises(ImportError, match=r"reading \.fif files needs the package mne: pip install mne"):
+        read_epochs(path)
 
 
 def test_epochs_of_mne_are_series_with_channels(epochs, tmp_path):

@@ -200,3 +200,89 @@ def test_interruption_before_the_first_result_is_raised(data, add_methods):
 def test_invalid_settings_raise(data, settings, message):
     with pytest.raises(ValueError, match=message):
         compare(data.X, data.y, **settings)
+
+
+def test_confusion_counts_the_predictions_of_all_folds(data, add_methods):
+    """The literal twin: predict each fold again and count one by one."""
+    table = compare(data.X, data.y, data.groups, ["sqrt-3nn", "covmetric-3nn"], folds=3, repeats=2, seed=1)
+    for row, make in zip(table.rows, (lambda: CovMetric("sqrt", lam=np.inf, reg=1e-6), None), strict=True):
+        matrix = table.confusion(row)
+        assert matrix.sum() == 72 and matrix.trace() / 72 == pytest.approx(row.accuracy, abs=1e-12)
+        if make is not None:
+            expected = np.zeros_like(matrix)
+            for repeat in range(2):
+                for split in module.make_splits(3, data.X, data.y, data.groups, module._seed([1, repeat])):
+                    fitted = CovMetricClassifier(make()).fit(data.X[split.train], data.y[split.train])
+                    for i in split.test:
+                        expected[data.y[i], fitted.predict(data.X[i : i + 1])[0]] += 1
+            np.testing.assert_array_equal(matrix, expected)
+
+
+def test_class_names_follow_the_numbers_of_the_classes(data):
+    """Numbers are sorted as numbers: as texts, 10 would come before 9."""
+    table = compare(data.X, np.where(data.y == 0, 10, np.where(data.y == 1, 9, 101)), methods=["id-3nn"], folds=2)
+    assert table.class_names == ("9", "10", "101")
+    other = compare(data.X, np.array([1, 0, 2])[data.y], methods=["id-3nn"], folds=2)
+    np.testing.assert_array_equal(table.confusion(table.rows[0]), other.confusion(other.rows[0]))
+
+
+@pytest.mark.parametrize("learned", ["covmetric-mean", "covmetric-logreg"])
+def test_neighbours_are_the_nearest_training_examples_in_both_metrics(data, learned):
+    methods = ["chol-3nn", "distance:stein", learned]
+    names = [f"trial {i}" for i in range(len(data.X))]
+    table = compare(data.X, data.y, data.groups, methods, folds=3, seed=2, names=names)
+    found = table.neighbors
+    assert found.fixed == table.best_fixed.method and found.learned == learned
+    assert all(name == f"trial {i}" and found.labels[i] == data.y[int(i)] for i, name in found.names.items())
+    splits = module.make_splits(3, data.X, data.y, data.groups, module._seed([2, 0]))
+    part = {int(i): split for split in splits for i in split.test}
+    assert sorted(one.example for one in found.after) == list(range(36))  # at most 48 test examples: here all
+    (row,) = [row for row in table.rows if row.method == learned]
+    assert sum(one.predicted == data.y[one.example] for one in found.after) == round(36 * row.accuracy)
+    for one in found.after[:5]:
+        train = part[one.example].train
+        learner = CovMetric(reg=1e-6, random_state=2)
+        if learned == "covmetric-logreg" and "inf" in row.folds[0].chosen:
+            continue  # the search chose a fixed metric
+        fitted = learner.fit(data.X[train], data.y[train], data.groups[train] if learned == "covmetric-mean" else None)
+        distances = np.array([fitted.distance(data.X[one.example], data.X[j]) for j in train])
+        assert [i for i, _ in one.nearest] == train[np.argsort(distances, kind="stable")[:6]].tolist()
+        np.testing.assert_allclose([d for _, d in one.nearest], np.sort(distances)[:6], rtol=1e-6)
+    for one, other in zip(found.before, found.after, strict=True):
+        assert one.example == other.example
+        assert {i for i, _ in one.nearest} <= set(part[one.example].train.tolist())
+
+
+def test_queries_are_few_and_of_all_classes(data, monkeypatch):
+    monkeypatch.setattr(module, "MAX_QUERIES", 6)
+    table = compare(data.X, data.y, methods=["log-3nn", "covmetric-3nn"], folds=2, repeats=2)
+    assert sorted(table.neighbors.labels[str(one.example)] for one in table.neighbors.after) == [0, 0, 1, 1, 2, 2]
+
+
+def test_without_a_learned_metric_there_are_no_neighbours(data):
+    assert compare(data.X, data.y, methods=["log-3nn", "mdm"], folds=2).neighbors is None
+    table = compare(data.X, data.y, methods=["covmetric-3nn"], folds=2)
+    assert table.neighbors.before == () and table.neighbors.fixed == "" and len(table.neighbors.after) == 36
+
+
+def test_table_with_neighbours_survives_json(data):
+    table = compare(data.X, data.y, methods=["log-3nn", "covmetric-3nn"], folds=2)
+    assert ComparisonTable.from_dict(json.loads(json.dumps(table.as_dict()))) == table
+    old = table.as_dict()
+    for row in old["rows"]:
+        del row["confusion"]
+    for name in ("neighbors", "class_names"):
+        del old[name]
+    assert ComparisonTable.from_dict(old).summary() == table.summary()  # a result of an earlier version
+
+
+def test_folds_keep_the_status_and_the_gap_of_learned_metrics(data):
+    table = compare(data.X, data.y, methods=["log-3nn", "covmetric-3nn", "covmetric-auto"], folds=2)
+    fixed, learned, _ = table.rows
+    assert all(fold.status == "" and fold.relative_gap is None for fold in fixed.folds)
+    assert all(fold.status == "SOLVED" and 0.0 <= fold.relative_gap <= 1e-6 for fold in learned.folds)
+
+
+def test_names_must_be_one_for_each_matrix(data):
+    with pytest.raises(ValueError, match="names must have one entry per matrix, 36 in all; got 2"):
+        compare(data.X, data.y, names=["a", "b"])

@@ -48,7 +48,7 @@ def test_stochastic_orders_need_fewer_epochs_at_small_lambda(table):
 
 
 def test_median_epochs_match_the_documentation(table):
-    """The row n = 10 of the table in docs/mathematics.md, up to rounding errors that move an epoch."""
+    """The row n = 10 of the table in docs/performance/orders.md, up to rounding errors that move an epoch."""
     expected = [20, 9, 18, 150, 29, 38, 410, 100, 113]
     assert [row.epochs for row in table.summary()] == pytest.approx(expected, rel=0.02, abs=1.0)
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
+from covmetric._utils import parallel
 from covmetric.constraints import AbsoluteBounds, RandomPairs
 from covmetric.learning import search
 from covmetric.learning.scoring import INTERRUPTED, CandidatePath, PhiCandidates, Scoring, score_candidates
@@ -145,8 +146,8 @@ def test_progress_is_shown_on_request(monkeypatch, capsys):
 
 
 def test_number_of_jobs_is_used(monkeypatch):
-    real, seen = search.Parallel, []
-    monkeypatch.setattr(search, "Parallel", lambda n_jobs, **options: seen.append(n_jobs) or real(1, **options))
+    real, seen = parallel.Parallel, []
+    monkeypatch.setattr(parallel, "Parallel", lambda n_jobs, **options: seen.append(n_jobs) or real(1, **options))
     run(n_jobs=3)
     run()
     assert seen == [3, None]

@@ -14,6 +14,8 @@ from tests.model_file.forging import pack, unpack, with_array
 def mutated_bytes(content, rng):
     data = bytearray(content)
     for _ in range(rng.integers(1, 6)):
+        if not data:  # an earlier change has deleted everything
+            break
         at, kind = int(rng.integers(len(data))), rng.integers(5)
         span = int(rng.integers(1, 40))
         if kind == 0:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import cache
 
 import numpy as np
 from pyriemann.estimation import Covariances
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
 
 from covmetric import CovMetric, CovMetricClassifier, CovMetricCV, ImagePatchClassifier, get_embedding
 from covmetric.descriptors import (
@@ -98,6 +101,16 @@ PIPELINES = {
     "lda, lsqr": (of_vectors(LinearDiscriminantAnalysis("lsqr", shrinkage="auto")), lambda: series(2)),
     "knn": (of_vectors(KNeighborsClassifier(3, weights="distance")), series),
     "knn, tree": (of_vectors(PCA(2), KNeighborsClassifier(3, algorithm="kd_tree", p=1)), series),
+    "svc": (of_vectors(StandardScaler(), SVC(class_weight={"left": 2.0})), series),
+    "svc, two classes": (of_vectors(SVC(gamma=0.1, decision_function_shape="ovo")), lambda: series(2)),
+    "svc, linear": (of_vectors(SVC(kernel="linear", break_ties=True)), series),
+    "svc, polynomial": (of_vectors(SVC(kernel="poly", degree=2, coef0=1.0, class_weight="balanced")), series),
+    "svc, probabilities": (of_vectors(SVC(probability=True, random_state=0)), series),
+    "linear svc": (of_vectors(LinearSVC(random_state=0)), series),
+    "linear svc, two classes": (of_vectors(LinearSVC(fit_intercept=False, random_state=0)), lambda: series(2)),
+    "ridge": (of_vectors(RidgeClassifier(0.1)), series),
+    "ridge, two classes": (of_vectors(RidgeClassifier(fit_intercept=False, solver="lsqr")), lambda: series(2)),
+    "naive bayes": (of_vectors(GaussianNB()), series),
     "scaler and pca": (of_vectors(StandardScaler(with_mean=False), PCA(4, whiten=True)), series),
     "pca and metric": (of_vectors(PCA(4), CovMetricClassifier(random_state=0)), series),
 }
@@ -108,7 +121,9 @@ def fitted(name):
     """Return a fitted pipeline and its examples."""
     make, data = PIPELINES[name]
     X, y = data()
-    return make().fit(X, y), X
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The `probability` parameter", FutureWarning)
+        return make().fit(X, y), X
 
 
 @cache

@@ -47,6 +47,28 @@ def resized(content, row):
     return with_array(content, SIZES, sizes)
 
 
+SVC = "steps.3"
+
+
+def counted(content, first):
+    """Return a file whose SVC counts other support vectors of its first class."""
+    counts = read_array(content, f"{SVC}._n_support")
+    counts[0] = first
+    return with_array(content, f"{SVC}._n_support", counts)
+
+
+def cut(content, name):
+    return with_array(content, f"{SVC}.{name}", np.ascontiguousarray(read_array(content, f"{SVC}.{name}")[:1]))
+
+
+def single(content, name):
+    return with_array(content, f"{SVC}.{name}", read_array(content, f"{SVC}.{name}").astype(np.float32))
+
+
+def shifted(content, name):
+    return with_array(content, f"{SVC}.{name}", read_array(content, f"{SVC}.{name}") + np.int32(24))
+
+
 def nested(content):
     """Return a file with a pipeline within a pipeline, a hundred times."""
 
@@ -79,7 +101,7 @@ HOSTILE = {
     ),
     # The steps.
     "unknown class": ("names", setting(f"{STEPS}/0/$class", "os.system"), "holds a 'os.system', which is not a class"),
-    "class that is not listed": ("names", setting(f"{STEPS}/0/$class", "sklearn.svm.SVC"), "holds a 'sklearn.svm.SVC'"),
+    "class that is not listed": ("names", setting(f"{STEPS}/0/$class", "sklearn.svm.SVR"), "holds a 'sklearn.svm.SVR'"),
     "class is not text": ("names", setting(f"{STEPS}/0/$class", ["a"]), r"it holds a \['a'\], which is not a class"),
     "step that is no step": ("names", setting(f"{STEPS}/0", NEWTON), "the step 'imagecovariances' .* is a Newton"),
     "step that is text": ("names", setting(f"{STEPS}/0", "eval"), "the step 'imagecovariances' .* is a str"),
@@ -152,6 +174,25 @@ HOSTILE = {
     "codes": ("knn", array("steps.2.codes", np.arange(24)), "codes must hold the indices of the classes"),
     "metric": ("knn", setting(f"{STEPS}/2/state/metric", "eval"), "'metric' parameter of KNeighborsClassifier"),
     "weights": ("knn", setting(f"{STEPS}/2/state/weights", "eval"), "weights of KNeighborsClassifier is 'eval'"),
+    "counts beyond the vectors": ("svc", lambda g: counted(g, 10**6), "must count the .* support vectors by class"),
+    "negative counts": ("svc", lambda g: counted(g, -1), "must count the .* support vectors by class"),
+    "counts that overflow": ("svc", lambda g: counted(g, 2**31 - 1), "must count the .* support vectors by class"),
+    "counts of another type": ("svc", array(f"{SVC}._n_support", np.ones(3)), "must count the .* support vectors"),
+    "few counts": ("svc", array(f"{SVC}._n_support", np.ones(2, np.int32)), "axis c should have 3 entries"),
+    "few intercepts": ("svc", array(f"{SVC}._intercept_", np.zeros(1)), "should have 3 entries|shape .1,., but"),
+    "few weights": ("svc", lambda g: cut(g, "_dual_coef_"), "_dual_coef_ has shape .1, .*but should have shape .2, "),
+    "single precision": ("svc", lambda g: single(g, "support_vectors_"), "of the type float64"),
+    "probabilities": ("svc", array(f"{SVC}._probA", np.ones(3)), "_probA has shape .3,., but|axis a"),
+    "no probabilities": ("svc, probabilities", setting(f"{STEPS}/2/state/probability", False), "_probA has shape"),
+    "support": ("svc", lambda g: shifted(g, "support_"), "support_ must hold indices of the 24 training examples"),
+    "precomputed kernel": ("svc", setting(f"{STEPS}/3/state/kernel", "precomputed"), "kernel of SVC is 'precomputed'"),
+    "degree": ("svc", setting(f"{STEPS}/3/state/degree", 2**40), "degree and coef0 of SVC are 1099511627776"),
+    "dict as a choice": ("svc", setting(f"{STEPS}/3/state/kernel", {"$dict": {}}), "kernel of SVC is {}"),
+    "shape of the fit": ("svc", setting(f"{STEPS}/3/state/shape_fit_", {"$tuple": [24, 7]}), "has 7 features, but"),
+    "width": ("linear svc", array("steps.2.coef_", np.ones((3, 4))), "axis d should have 9 entries"),
+    "ridge for two classes": ("ridge", array("steps.2.coef_", np.ones(9)), "which is for two classes"),
+    "binarizer": ("ridge", setting(f"{STEPS}/2/state/_label_binarizer", NEWTON), "unknown entries .*_label_binarizer"),
+    "variances": ("naive bayes", array("steps.2.var_", np.zeros((3, 9))), "var_ must hold positive variances"),
 }  # fmt: skip
 
 

@@ -12,9 +12,10 @@ import pytest
 from pyriemann.tangentspace import TangentSpace
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics.pairwise import linear_kernel
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
-from sklearn.svm import SVC
+from sklearn.svm import SVC, NuSVC
 
 import covmetric
 from covmetric import CovMetric, CovMetricClassifier, get_embedding, load_model, save_model
@@ -96,7 +97,7 @@ def shifted(X):
 
 UNSUPPORTED = {
     "TangentSpace": lambda: make_pipeline(SeriesCovariances(), TangentSpace(), LogisticRegression()),
-    "SVC": lambda: make_pipeline(SeriesCovariances(), CovMetric(random_state=0), SVC()),
+    "NuSVC": lambda: make_pipeline(SeriesCovariances(), CovMetric(random_state=0), NuSVC(nu=0.1)),
     "Pipeline of an SVC": lambda: make_pipeline(SeriesCovariances(), make_pipeline(TangentSpace(), SVC())),
 }
 
@@ -124,7 +125,11 @@ def test_functions_and_states_that_a_file_cannot_hold_are_refused(tmp_path):
     X, y = series()
     for step, message in [
         (FunctionTransformer(shifted), "steps.2 is a FunctionTransformer"),
-        (StandardScaler(with_std=False), "with_std of StandardScaler is False"),
+        (StandardScaler(with_std=False), "with_std of StandardScaler is False, .*; save the pipeline with skops"),
+        (
+            SVC(kernel=linear_kernel),
+            "kernel of SVC is a function, which files cannot hold, only 'linear', .*; save the",
+        ),
     ]:
         pipeline = make_pipeline(SeriesCovariances(), CovMetric(random_state=0), step).fit(X, y)
         with pytest.raises(ValueError, match=message):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -27,6 +28,7 @@ from covmetric.plotting import (
     PatternsDisplay,
     RetrievalDisplay,
     SearchDisplay,
+    pair_distances,
 )
 from covmetric.plotting.figures import new_figure
 
@@ -282,9 +284,49 @@ def test_axes_that_cannot_be_divided_get_a_clear_message(classifier):
 
 
 def test_the_page_on_plots_names_every_display_and_its_example_runs(tmp_path, monkeypatch):
-    page = (Path(__file__).parents[2] / "docs" / "plotting.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "guide" / "plotting.md").read_text()
     table = [line.split("`")[1] for line in page.splitlines() if line.startswith("| `")]
     assert sorted(table) == sorted(display.__name__ for display in DISPLAYS)
     monkeypatch.chdir(tmp_path)
     exec(compile(page.split("```python\n")[1].split("```")[0], "plotting.md", "exec"), {})
     assert (tmp_path / "pairs.svg").stat().st_size > 10_000
+
+
+def test_pair_distances_of_many_examples_are_those_of_a_sample(classifier, monkeypatch):
+    monkeypatch.setattr(pair_distances, "_MAX_EXAMPLES", 10)
+    one, two, other = (
+        PairDistancesDisplay.from_estimator(classifier, DATA.X, NAMES, random_state=seed) for seed in (0, 0, 1)
+    )
+    assert len(one.before) == len(one.after) == len(one.similar) == 45
+    np.testing.assert_array_equal(one.after, two.after)
+    assert not np.array_equal(one.after, other.after)
+    everything = PairDistancesDisplay.from_estimator(classifier, DATA.X, NAMES, pairs="all")
+    assert len(everything.before) == 45
+
+
+def test_pair_distances_need_labels_of_all_examples_and_a_pair(classifier):
+    with pytest.raises(ValueError, match=r"y must have one class per example, shape \(36,\); got shape \(35,\)"):
+        PairDistancesDisplay.from_estimator(classifier, DATA.X, NAMES[1:])
+    with pytest.raises(ValueError, match="no pairs to draw: pass at least two examples"):
+        PairDistancesDisplay.from_estimator(classifier, DATA.X[:1], NAMES[:1])
+
+
+def test_pair_distances_of_one_kind_of_pairs(classifier):
+    one_class = NAMES == "rest"
+    display = PairDistancesDisplay.from_estimator(classifier, DATA.X[one_class], NAMES[one_class])
+    assert display.similar.all()
+    shown = [text.get_text() for text in display.ax_[0].get_legend().get_texts()]
+    assert "similar pairs (66)" in shown and not any("dissimilar pairs" in text for text in shown)
+
+
+def test_matrix_of_a_hermitian_metric_names_both_parts():
+    X = DATA.X + 0.1j * (np.triu(np.ones((4, 4)), 1) - np.tril(np.ones((4, 4)), -1))
+    learner = CovMetric("log", random_state=0).fit(X + 5.0 * np.eye(4), NAMES)
+    assert MetricMatrixDisplay.from_estimator(learner).names[::4] == ["Re x0", "Im x0"]
+
+
+def test_convergence_without_a_tolerance_has_no_legend():
+    result = solve(make_paper_problem(4, 6, 1e-1, 0), "newton")
+    history = replace(result.history, phase=np.array([]))
+    display = ConvergenceDisplay(history, tolerance=None).plot(x="seconds")
+    assert display.ax_.get_legend() is None

@@ -32,7 +32,8 @@ def classifier():
 @cache
 def comparison():
     """What `compare --json` prints, as a dict."""
-    table = compare(DATA.X, DATA.y, methods=["log-3nn", "id-3nn", "covmetric-3nn"], folds=3)
+    names = [f"set/{DANGER}-{i}" for i in range(len(LABELS))]
+    table = compare(DATA.X, LABELS, methods=["log-3nn", "id-3nn", "covmetric-3nn"], folds=3, names=names)
     data = {
         "name": DANGER,
         "path": DANGER,

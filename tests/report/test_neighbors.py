@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from covmetric._utils.turns import choose_in_turn
 from covmetric.report.models import find_references
-from covmetric.report.neighbors import LabelledExamples, choose_queries, neighbors_part, same_class_rates
+from covmetric.report.neighbors import LabelledExamples, neighbors_part, same_class_rates
 from tests.report.examples import DATA, LABELS, TRAIN, classifier
 
 
@@ -24,7 +25,7 @@ def test_neighbours_are_the_nearest_references(own):
     labels = (LABELS[TRAIN] if own else LABELS[~TRAIN]).tolist()
     queries = None if own else LabelledExamples(metric.embedding.transform(X), labels, [str(i) for i in range(len(X))])
     part = neighbors_part(metric, references, queries, k=4)
-    order = choose_queries(labels)
+    order = choose_in_turn(labels, 48)
     assert len(part.queries) == len(order) == len(X)
 
     def euclidean(one, other):
@@ -36,12 +37,6 @@ def test_neighbours_are_the_nearest_references(own):
             near, distances = naive_neighbors(distance, X[i], DATA.X[TRAIN], 4, i if own else None)
             assert [part.items[j].name for j, _ in found] == [references.names[j] for j in near]
             np.testing.assert_allclose([d for _, d in found], distances, rtol=1e-6, atol=1e-9)
-
-
-def test_queries_are_chosen_in_turn_by_class_after_the_first_ones():
-    labels = ["a"] * 5 + ["b"] * 2 + ["c"]
-    assert choose_queries(labels).tolist() == [0, 5, 7, 1, 6, 2, 3, 4]
-    assert choose_queries(labels, np.array([4, 6]), count=4).tolist() == [4, 6, 0, 5]
 
 
 def test_same_class_rates_count_the_neighbours_of_each_reference():

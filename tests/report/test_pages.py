@@ -23,12 +23,14 @@ from covmetric.report import (
     read_run,
     render,
     run_page,
+    runs,
     search_page,
     write_page,
 )
 from covmetric.report.certificate import certificate_section
 from covmetric.report.content import Neighbors, Page, Section, Table
 from covmetric.report.environment import environment
+from covmetric.report.pictures import data_uri
 from covmetric.tasks import ModelView, data_record, evaluate, origin
 from tests.report.examples import CLASSES, DANGER, DATA, LABELS, TRAIN, classifier, comparison
 
@@ -189,6 +191,79 @@ def test_headline_of_a_comparison_claims_no_more_than_the_difference_shows(diffe
     assert words in comparison_page(run).headline
 
 
+def test_comparison_shows_what_the_best_methods_confuse():
+    run = json.loads(json.dumps(comparison()))
+    table = ComparisonTable.from_dict(run)
+    plots, recall = section(comparison_page(run), "Confusion").parts
+    assert [plot.title for plot in plots.plots] == ["covmetric-3nn", table.best_fixed.method]
+    learned = table.confusion(next(row for row in table.rows if row.kind == "learned"))
+    assert recall.head[:3] == ("class", "examples", "covmetric-3nn")
+    assert [row[0] for row in recall.rows] == sorted(CLASSES) and {row[1] for row in recall.rows} == {"14"}
+    assert [row[2] for row in recall.rows] == [f"{100 * learned[i, i] / 14:.1f}" for i in range(3)]
+    assert f"{learned.trace()} of 42 test examples of all folds" in plots.plots[0].caption
+
+
+def test_comparison_shows_neighbours_with_wrong_predictions_first():
+    run = json.loads(json.dumps(comparison()))
+    found = ComparisonTable.from_dict(run).neighbors
+    (part,) = section(comparison_page(run), "Neighbours").parts
+    assert part.titles == (f"In the best fixed metric, {found.fixed}", "In the learned metric, covmetric-3nn")
+    names, labels, classes = found.names, found.labels, sorted(CLASSES)
+    wrong = [one for one in found.after if one.predicted != labels[str(one.example)]]
+    shown = [part.items[query.item].name for query in part.queries]
+    assert len(shown) == 42 and shown[: len(wrong)] == [names[str(one.example)] for one in wrong]
+    first = part.queries[0]
+    (before,) = [one for one in found.before if one.example == wrong[0].example]
+    for side, one in ((first.before, before), (first.after, wrong[0])):
+        assert [(part.items[i].name, d) for i, d in side] == [(names[str(i)], d) for i, d in one.nearest]
+        assert [part.items[i].label for i, _ in side] == [classes[labels[str(i)]] for i, _ in one.nearest]
+    assert first.note.startswith(f"Predicted class: {classes[wrong[0].predicted]} (covmetric-3nn), ")
+    assert all(title in render(comparison_page(run)) for title in part.titles)
+
+
+def test_result_of_an_earlier_version_has_a_page():
+    run = json.loads(json.dumps(comparison()))
+    for row in run["rows"]:
+        del row["confusion"]
+        for fold in row["folds"]:
+            del fold["status"], fold["relative_gap"]
+    del run["neighbors"], run["class_names"]
+    page = comparison_page(run)
+    assert "did not keep the confusion" in section(page, "Confusion").parts[0].texts[0]
+    assert "holds no neighbours" in section(page, "Neighbours").parts[0].texts[0]
+    assert "holds no certificates" in section(page, "Certificate").parts[0].texts[0]
+    render(page)
+
+
+def forge(run, *path, value):
+    """Set an entry of a result."""
+    for key in path[:-1]:
+        run = run[key]
+    run[path[-1]] = value
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "message"),
+    [
+        (("rows", 2, "confusion"), [[0, 7, 1]], "has the entry .0, 7, 1."),
+        (("rows", 2, "confusion"), [[0, 1]], "not enough values"),
+        (("rows", 2, "confusion"), [[0, 1, -3]], "has the entry"),
+        (("class_names",), ["a"], "confusion of 1 classes has shape .3, 3."),
+        (("neighbors", "after", 0, "example"), 10**6, "different examples|has no name"),
+        (("neighbors", "after", 0, "nearest"), [[999, 0.1]], "the example 999 among the neighbours has no name"),
+        (("neighbors", "after", 0, "predicted"), -1, "there is no class -1"),
+        (("neighbors", "labels"), {}, "has no name or no class"),
+        (("neighbors", "before"), None, "not iterable"),
+        (("neighbors",), [1], "incomplete or invalid"),
+    ],
+)
+def test_forged_entries_of_a_comparison_are_refused(path, value, message):
+    run = json.loads(json.dumps(comparison()))
+    forge(run, *path, value=value)
+    with pytest.raises(ValueError, match=f"incomplete or invalid.*({message})|{message}"):
+        comparison_page(run)
+
+
 def test_failed_methods_are_listed_with_their_reason():
     run = json.loads(json.dumps(comparison()))
     for row in run["rows"]:
@@ -321,3 +396,19 @@ def test_page_is_written_whatever_the_names_are(tmp_path):
     assert "caf\u00e9 ? \u2713" in written and 'id="a-b"' in written
     with pytest.raises(ValueError, match="there is no folder"):
         write_page(page, tmp_path / "missing" / "page.html")
+
+
+def test_results_that_are_too_large_or_of_no_known_kind_are_refused(tmp_path, monkeypatch):
+    path = tmp_path / "run.json"
+    path.write_text('{"confusion": {}}')
+    monkeypatch.setattr(runs, "_MAX_BYTES", 10)
+    with pytest.raises(ValueError, match=r"run\.json has 17 bytes, which is too large"):
+        read_run(path)
+    with pytest.raises(ValueError, match="neither an evaluation nor a comparison"):
+        run_page({"accuracy": 1.0})
+
+
+def test_pictures_without_pillow_name_the_remedy(monkeypatch):
+    monkeypatch.setitem(sys.modules, "PIL.Image", None)
+    with pytest.raises(ImportError, match=r'pip install "covmetric\[images\]"'):
+        data_uri(np.zeros((2, 2, 3), dtype=np.uint8))

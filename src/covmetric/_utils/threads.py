@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from threading import Lock
 from typing import Any
 
 from threadpoolctl import ThreadpoolController
@@ -44,3 +45,32 @@ def limited_threads(count: int | None, api: str | None = None) -> Iterator[None]
     finally:
         for library, threads in to_restore:
             library.set_num_threads(threads)
+
+
+_lock, _inside, _limit = Lock(), 0, ExitStack()
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Limit the numerical libraries to one thread inside `with` blocks that run in several threads at a time.
+
+    The number of threads belongs to the process. `limited_threads` would restore it at the end of the first of the
+    blocks, while the others still run; here it is restored at the end of the last one.
+
+    Yields
+    ------
+    None
+        Control returns to the `with` block.
+    """
+    global _inside
+    with _lock:
+        if _inside == 0:
+            _limit.enter_context(limited_threads(1))
+        _inside += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _inside -= 1
+            if _inside == 0:
+                _limit.close()

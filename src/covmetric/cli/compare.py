@@ -109,6 +109,7 @@ def run(options: argparse.Namespace) -> int | None:
         seed=options.seed,
         n_jobs=options.jobs,
         progress=progress,
+        names=data.names.tolist(),
     )
     result = {
         **origin(options.arguments),

@@ -64,7 +64,8 @@ def read_epochs(path: Path) -> Epochs:
         raise ImportError("reading .fif files needs the package mne: pip install mne") from error
     try:
         epochs = mne.read_epochs(path, preload=True, verbose="ERROR")
-        epochs.pick("data", exclude="bads", verbose="ERROR")
+        if len(epochs) > 0:  # MNE does not pick channels of nothing
+            epochs.pick("data", exclude="bads", verbose="ERROR")
     except Exception as error:  # MNE raises errors of many kinds for files that it cannot read
         raise ValueError(f"cannot read the epochs in {path}: {error}") from None
     names = {code: name for name, code in epochs.event_id.items()}

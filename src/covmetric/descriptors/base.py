@@ -60,6 +60,15 @@ class Descriptor(SavedDescriptor, TransformerMixin, BaseEstimator, ABC):
     def matrix_size_(self) -> int:
         """Number of rows and columns of each matrix; available after `fit`."""
 
+    def check_blocks(self) -> None:
+        """Raise ValueError if the examples cannot be described in blocks, each without knowledge of the others.
+
+        Raises
+        ------
+        ValueError
+            If a setting refers to the positions of the examples in the whole list.
+        """
+
     @abstractmethod
     def fit(self, X: Any, y: Any = None) -> Self:
         """Check the settings and the examples.

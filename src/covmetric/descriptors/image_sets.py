@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
-from joblib import Parallel, delayed
 
+from covmetric._utils.parallel import run_calls
 from covmetric._utils.validation import FloatArray, check_counts, check_n_jobs, is_number
 from covmetric.descriptors.base import Descriptor
 from covmetric.descriptors.features import pixel_features
@@ -102,8 +102,8 @@ class ImageSetCovariances(Descriptor):
             If a set has fewer than two images, or if an image cannot be read or contains NaN or infinity.
         """
         self.fit(X)
-        work = (delayed(_set_covariance)(images, i, tuple(self.size), self.reg) for i, images in enumerate(X))
-        return np.stack(Parallel(self.n_jobs)(work))
+        calls = ((images, i, tuple(self.size), self.reg) for i, images in enumerate(X))
+        return np.stack(list(run_calls(_set_covariance, calls, self.n_jobs)))
 
 
 def _check_sets(X: Any) -> None:

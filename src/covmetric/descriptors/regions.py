@@ -33,6 +33,11 @@ class Regions(ABC):
 
     name: ClassVar[str]
 
+    @property
+    def by_position(self) -> bool:
+        """Whether the regions of an image depend on its position in the list of images."""
+        return False
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "of" in vars(cls) and "select" not in vars(cls):
@@ -152,6 +157,10 @@ class RandomPatches(Regions):
         self.size = size
         self.random_state = random_state
 
+    @property
+    def by_position(self) -> bool:
+        return True
+
     def for_images(self, n_images: int) -> list[Regions]:
         if not (is_count(self.count) and self.count > 0):
             raise ValueError(f"count must be an integer >= 1, got {self.count!r}")
@@ -223,6 +232,10 @@ class Boxes(Regions):
 
     def __init__(self, boxes: Any) -> None:
         self.boxes = boxes
+
+    @property
+    def by_position(self) -> bool:
+        return not _is_table(self.boxes)
 
     def for_images(self, n_images: int) -> list[Regions]:
         if not hasattr(self.boxes, "__len__"):

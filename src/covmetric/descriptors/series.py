@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Bunch
 
+from covmetric._utils.parallel import run_calls
+from covmetric._utils.threads import limited_threads
 from covmetric._utils.tuning import SERIES_PER_JOB
 from covmetric._utils.validation import FloatArray, as_floats, check_counts, check_n_jobs, first_index, is_number
 from covmetric.descriptors.base import Descriptor
@@ -119,13 +120,14 @@ class SeriesCovariances(Descriptor):
         """
         check_n_jobs(self.n_jobs)
         series = check_series(X, getattr(self, "n_channels_", None))
-        batches = [series[start : start + SERIES_PER_JOB] for start in range(0, len(series), SERIES_PER_JOB)]
-        results = Parallel(self.n_jobs)(delayed(_covariances)(batch, self.estimator) for batch in batches)
+        starts = range(0, len(series), SERIES_PER_JOB)
+        calls = ((series[start : start + SERIES_PER_JOB], self.estimator) for start in starts)
+        results = list(run_calls(_covariances, calls, self.n_jobs))
         n = series[0].shape[0]
         if any(result.shape[1:] != (n, n) for result in results):
             raise ValueError(f"estimator must return matrices of shape ({n}, {n}); it returned {results[0].shape[1:]}")
         matrices = np.concatenate(results)
-        not_finite = ~np.isfinite(matrices).all(axis=(1, 2))
+        not_finite = np.asarray(~np.isfinite(matrices).all(axis=(1, 2)))
         if not_finite.any():
             (where,) = first_index(not_finite)
             raise ValueError(
@@ -138,9 +140,11 @@ class SeriesCovariances(Descriptor):
 def _covariances(series: list[FloatArray], estimator: Any) -> FloatArray:
     from pyriemann.geometry.covariance import covariances  # takes two seconds to import
 
-    if len({one.shape for one in series}) == 1:
-        return np.asarray(covariances(np.stack(series), estimator), dtype=np.float64)
-    return np.concatenate([np.asarray(covariances(one[None], estimator), dtype=np.float64) for one in series])
+    # The last bits of a matrix product depend on the number of BLAS threads, which each worker process has to set.
+    with limited_threads(1):
+        if len({one.shape for one in series}) == 1:
+            return np.asarray(covariances(np.stack(series), estimator), dtype=np.float64)
+        return np.concatenate([np.asarray(covariances(one[None], estimator), dtype=np.float64) for one in series])
 
 
 class FilterBank(SavedDescriptor, TransformerMixin, BaseEstimator):

@@ -300,7 +300,7 @@ class Embedding(RowDescription, ABC):
         parts = np.array_split(X, -(-len(X) // MATRICES_PER_JOB))
         try:
             work = (delayed(self._transform)(part, eps) for part in parts)
-            return as_real(np.concatenate(Parallel(n_jobs, prefer="threads")(work)))
+            return as_real(np.concatenate(Parallel(n_jobs, require="sharedmem")(work)))
         except ValueError:
             return as_real(self._transform(X, eps))  # raises the same error, with the index into X
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from tempfile import TemporaryDirectory
 from typing import Any
 
@@ -25,13 +27,27 @@ from covmetric._utils.validation import (
     symmetry_tolerance,
 )
 from covmetric.estimators import CovMetricCV
-from covmetric.experiments.fold_results import ComparisonTable, FoldResult, MethodRow
+from covmetric.experiments.fold_results import (
+    FIXED,
+    LEARNED,
+    ComparisonTable,
+    FoldResult,
+    MethodRow,
+    best_row,
+)
 from covmetric.experiments.methods import Training, available_methods
+from covmetric.experiments.neighborhoods import (
+    MAX_QUERIES,
+    Neighborhood,
+    NeighborTable,
+    find_neighborhoods,
+    make_neighbor_table,
+)
 from covmetric.experiments.running import run_tasks
 from covmetric.learning.examples import require_classes
 from covmetric.learning.scoring import threads_for
 from covmetric.learning.splits import Split, make_splits
-from covmetric.solvers import Status
+from covmetric.solvers import SolveResult, Status
 
 
 def compare(
@@ -46,6 +62,7 @@ def compare(
     seed: int = 0,
     n_jobs: int | None = None,
     progress: bool = False,
+    names: Sequence[str] | None = None,
 ) -> ComparisonTable:
     """Cross-validate methods on the same folds.
 
@@ -73,6 +90,8 @@ def compare(
         The number of processes. The accuracies do not depend on it, but the seconds do.
     progress : bool, default=False
         Whether to show a progress bar.
+    names : sequence of l str or None, default=None
+        The names of the matrices, for the neighbours in the table. None means "example 0", "example 1", ...
 
     Returns
     -------
@@ -95,21 +114,23 @@ def compare(
     ([('fixed', 'log-3nn'), ('learned', 'covmetric-3nn')], 'log-3nn')
     """
     matrices, codes, groups = check_matrices_and_labels(X, y, groups)
+    names_of_examples = _check_example_names(names, len(matrices))
     check_counts(repeats=repeats)
     check_nonnegative("reg", reg)
     available = available_methods()
-    names = check_names(methods, available)
+    chosen = check_names(methods, available)
     splits = [make_splits(folds, matrices, codes, groups, _seed([seed, repeat])) for repeat in range(repeats)]
     tasks = [
-        (name, repeat, fold, split)
+        (name, repeat, fold, split, -(-MAX_QUERIES // len(folds_of_repeat)) if repeat == 0 else 0)
         for repeat, folds_of_repeat in enumerate(splits)
         for fold, split in enumerate(folds_of_repeat)  # fold by fold: all methods have the same folds after Ctrl-C
-        for name in names
+        for name in chosen
     ]
     common = (matrices, codes, groups, reg, seed)
     done, interrupted = run_tasks(run_fold, tasks, common, n_jobs, progress)
+    rows = tuple(_row(available[name].kind, name, runs) for name, runs in done.items() if runs)
     return ComparisonTable(
-        rows=tuple(MethodRow(available[name].kind, name, tuple(results)) for name, results in done.items() if results),
+        rows=rows,
         examples=len(matrices),
         size=matrices.shape[1],
         classes=int(codes.max()) + 1,
@@ -119,7 +140,55 @@ def compare(
         seed=seed,
         reg=reg,
         interrupted=interrupted,
+        class_names=tuple(str(name) for name in np.unique(np.asarray(y)).tolist()),
+        neighbors=_neighbors(rows, done, names_of_examples, codes),
     )
+
+
+@dataclass(frozen=True)
+class FoldRun:
+    """What one method did on one fold.
+
+    Attributes
+    ----------
+    result : FoldResult
+        The accuracy and the times, or the reason of a failure.
+    confusion : tuple of (int, int, int)
+        The true class, the predicted class, and how often they came together.
+    neighborhoods : tuple of Neighborhood
+        The neighbours of some test examples, if the method is a fixed or a learned metric, in the first repeat.
+    """
+
+    result: FoldResult
+    confusion: tuple[tuple[int, int, int], ...] = ()
+    neighborhoods: tuple[Neighborhood, ...] = ()
+
+
+def _row(kind: str, method: str, runs: Sequence[FoldRun]) -> MethodRow:
+    counts: Counter[tuple[int, int]] = Counter()
+    for run in runs:
+        counts.update({(true, predicted): count for true, predicted, count in run.confusion})
+    confusion = tuple((true, predicted, count) for (true, predicted), count in sorted(counts.items()))
+    return MethodRow(kind, method, tuple(run.result for run in runs), confusion)
+
+
+def _neighbors(
+    rows: Sequence[MethodRow], done: Mapping[str, Sequence[FoldRun]], names: Sequence[str], codes: IntArray
+) -> NeighborTable | None:
+    """Return the neighbours in the best fixed and in the best learned metric, which are known only at the end."""
+    fixed, learned = (
+        best and (best.method, [one for run in done[best.method] for one in run.neighborhoods])
+        for best in (best_row(rows, FIXED), best_row(rows, LEARNED))
+    )
+    return None if learned is None else make_neighbor_table(fixed, learned, names, codes)
+
+
+def _check_example_names(names: Sequence[str] | None, count: int) -> list[str]:
+    if names is None:
+        return [f"example {i}" for i in range(count)]
+    if len(names) != count:
+        raise ValueError(f"names must have one entry per matrix, {count} in all; got {len(names)}")
+    return [str(name) for name in names]
 
 
 def run_fold(
@@ -127,12 +196,13 @@ def run_fold(
     repeat: int,
     fold: int,
     split: Split,
+    n_queries: int,
     X: Matrices,
     codes: IntArray,
     groups: npt.NDArray[Any] | None,
     reg: float,
     seed: int,
-) -> FoldResult:
+) -> FoldRun:
     """Fit a method on the training part of a split and test it on the other part.
 
     Parameters
@@ -143,6 +213,8 @@ def run_fold(
         The numbers of the repeat and of the fold.
     split : Split
         The training part and the test part.
+    n_queries : int
+        The number of test examples whose neighbours are kept.
     X : array of shape (l, n, n)
         The matrices.
     codes : array of int of shape (l,)
@@ -156,7 +228,8 @@ def run_fold(
 
     Returns
     -------
-    FoldResult
+    FoldRun
+        The result of the fold.
     """
     method = available_methods()[name]
     train, test = split.train, split.test
@@ -180,13 +253,46 @@ def run_fold(
             started = time.perf_counter()
             classifier.fit(data[train], codes[train], **fit_params)
             fitted = time.perf_counter()
-            accuracy = float(np.mean(classifier.predict(data[test]) == codes[test]))
+            predicted = np.asarray(classifier.predict(data[test]))
             ended = time.perf_counter()
+            neighborhoods = (
+                find_neighborhoods(classifier, data, codes, train, test, predicted, n_queries)
+                if n_queries and method.kind in (FIXED, LEARNED)
+                else ()
+            )
         except Exception as error:  # third-party code may raise any error; the other methods continue
-            return FoldResult(repeat, fold, failure=reason_of(error))
+            return FoldRun(FoldResult(repeat, fold, failure=reason_of(error)))
     if was_interrupted(caught):
         raise KeyboardInterrupt
-    return FoldResult(repeat, fold, accuracy, fitted - started, ended - fitted, *choice_of(classifier))
+    accuracy = float(np.mean(predicted == codes[test]))
+    status, gap = _certificate_of(classifier)
+    result = FoldResult(
+        repeat,
+        fold,
+        accuracy,
+        fitted - started,
+        ended - fitted,
+        *choice_of(classifier),
+        status=status,
+        relative_gap=gap,
+    )
+    return FoldRun(result, _confusion(codes[test], predicted), neighborhoods)
+
+
+def _certificate_of(classifier: Any) -> tuple[str, float | None]:
+    """Return the status and the relative gap of the problem that a classifier of covmetric solved."""
+    fitted = getattr(classifier, "best_estimator_", classifier)
+    for part in [step for _, step in getattr(fitted, "steps", [("", fitted)])]:
+        result = getattr(getattr(part, "learner_", part), "result_", None)
+        if isinstance(result, SolveResult):
+            return result.status.name, result.certificate.relative_gap
+    return "", None
+
+
+def _confusion(true: IntArray, predicted: IntArray) -> tuple[tuple[int, int, int], ...]:
+    """Return how often each pair of a true and a predicted class occurs."""
+    counts = Counter(zip(true.tolist(), predicted.tolist(), strict=True))
+    return tuple((one, other, count) for (one, other), count in sorted(counts.items()))
 
 
 def was_interrupted(caught: list[warnings.WarningMessage]) -> bool:

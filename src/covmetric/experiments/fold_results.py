@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 import numpy as np
 
+from covmetric._utils.validation import IntArray
 from covmetric.experiments.estimates import mean_and_standard_error
+from covmetric.experiments.neighborhoods import NeighborTable
 
 #: Where a method comes from.
 FIXED, PYRIEMANN, PEER, LEARNED = "fixed", "pyRiemann", "peer", "learned"
@@ -30,6 +33,10 @@ class FoldResult:
         The number of settings that were tried.
     failure : str
         The reason why the method failed, or "" if it did not.
+    status : str
+        The status of the solver that learned the metric, or "" if nothing was solved.
+    relative_gap : float or None
+        The relative duality gap of the learned metric, or None if nothing was solved.
     """
 
     repeat: int
@@ -40,6 +47,8 @@ class FoldResult:
     chosen: str = ""
     candidates: int = 0
     failure: str = ""
+    status: str = ""
+    relative_gap: float | None = None
 
 
 @dataclass(frozen=True)
@@ -54,11 +63,15 @@ class MethodRow:
         The name of the method.
     folds : tuple of FoldResult
         The completed folds.
+    confusion : tuple of (int, int, int)
+        The true class, the predicted class, and how often they came together in the test parts of the completed folds.
+        Classes are numbers, and only counts above zero are listed.
     """
 
     kind: str
     method: str
     folds: tuple[FoldResult, ...]
+    confusion: tuple[tuple[int, int, int], ...] = ()
 
     @property
     def failure(self) -> str:
@@ -163,6 +176,11 @@ class ComparisonTable:
         The regularisation, as in `compare`.
     interrupted : bool
         Whether Ctrl-C ended the comparison early. `rows` then holds the completed folds.
+    class_names : tuple of str
+        The names of the classes, in the order of the numbers in the confusions.
+    neighbors : NeighborTable or None
+        The neighbours of some test examples in the best fixed and in the best learned metric. None if no metric was
+        learned.
     """
 
     rows: tuple[MethodRow, ...]
@@ -175,12 +193,38 @@ class ComparisonTable:
     seed: int
     reg: float
     interrupted: bool = False
+    class_names: tuple[str, ...] = ()
+    neighbors: NeighborTable | None = None
 
     @property
     def best_fixed(self) -> MethodRow | None:
         """The fixed metric with the highest accuracy on these folds, or None if there is no fixed metric."""
-        fixed = [row for row in self.rows if row.kind == FIXED and not row.failure]
-        return max(fixed, key=lambda row: (len(row.folds), row.accuracy), default=None)
+        return best_row(self.rows, FIXED)
+
+    def confusion(self, row: MethodRow) -> IntArray:
+        """Return the confusion of a method, summed over the test parts of its folds.
+
+        Parameters
+        ----------
+        row : MethodRow
+            A row of this table.
+
+        Returns
+        -------
+        array of int of shape (n_classes, n_classes)
+            The counts. Rows are true classes, columns are predicted classes.
+
+        Raises
+        ------
+        ValueError
+            If an entry belongs to no class, or is negative.
+        """
+        matrix = np.zeros((self.classes, self.classes), dtype=np.int64)
+        for true, predicted, count in row.confusion:
+            if not (0 <= true < self.classes and 0 <= predicted < self.classes and count >= 0):
+                raise ValueError(f"the confusion of {row.method} has the entry {(true, predicted, count)}")
+            matrix[true, predicted] += count
+        return matrix
 
     def difference(self, row: MethodRow) -> tuple[float | None, float | None]:
         """Return the mean difference between a method and the best fixed metric, paired by fold.
@@ -259,7 +303,43 @@ class ComparisonTable:
         """
         fields = {name: value for name, value in values.items() if name in cls.__dataclass_fields__}
         rows = tuple(
-            MethodRow(row["kind"], row["method"], tuple(FoldResult(**fold) for fold in row["folds"]))
+            MethodRow(
+                row["kind"],
+                row["method"],
+                tuple(FoldResult(**fold) for fold in row["folds"]),
+                tuple((int(true), int(predicted), int(count)) for true, predicted, count in row.get("confusion", ())),
+            )
             for row in fields.pop("rows")
         )
-        return cls(rows=rows, **fields)
+        neighbors = fields.pop("neighbors", None)
+        return cls(
+            rows=rows,
+            class_names=tuple(str(name) for name in fields.pop("class_names", ())),
+            neighbors=None if neighbors is None else NeighborTable.from_dict(neighbors),
+            **fields,
+        )
+
+
+def best_row(rows: Sequence[MethodRow], kind: str) -> MethodRow | None:
+    """Return the method of a kind with the highest accuracy.
+
+    Parameters
+    ----------
+    rows : sequence of MethodRow
+        The methods.
+    kind : str
+        The kind: "fixed", "pyRiemann", "peer" or "learned".
+
+    Returns
+    -------
+    MethodRow or None
+        The first of the methods with the most folds and the highest accuracy; None if there is none that did not fail.
+
+    Examples
+    --------
+    >>> rows = [MethodRow("learned", name, (FoldResult(0, 0, value),)) for name, value in [("a", 0.5), ("b", 0.75)]]
+    >>> best_row(rows, "learned").method, best_row(rows, "fixed")
+    ('b', None)
+    """
+    candidates = [row for row in rows if row.kind == kind and not row.failure]
+    return max(candidates, key=lambda row: (len(row.folds), row.accuracy), default=None)

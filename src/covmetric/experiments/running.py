@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from joblib import Parallel, delayed
 from tqdm import tqdm
+
+from covmetric._utils.parallel import Shared, run_calls
 
 Result = TypeVar("Result")
 
@@ -50,12 +51,13 @@ def run_tasks(
     >>> run_tasks("{} {} {}".format, [("log", 0), ("chol", 0), ("log", 1)], ("X",))
     ({'log': ['log 0 X', 'log 1 X'], 'chol': ['chol 0 X']}, False)
     """
-    work = (delayed(run)(*task, *common) for task in tasks)
+    shared = tuple(map(Shared, common))
+    calls = ((*task, *shared) for task in tasks)
     done: dict[str, list[Result]] = {name: [] for name, *_ in tasks}
     interrupted = False
     bar = tqdm(tasks, "compare", disable=not progress)
     try:
-        for (name, *_), result in zip(bar, Parallel(n_jobs, return_as="generator")(work), strict=True):
+        for (name, *_), result in zip(bar, run_calls(run, calls, n_jobs), strict=True):
             done[name].append(result)
             bar.set_postfix_str(name, refresh=False)
     except KeyboardInterrupt:

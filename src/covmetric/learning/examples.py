@@ -16,7 +16,7 @@ from covmetric._utils.validation import IntArray, as_numbers, precision_of, symm
 from covmetric._utils.warning import warn
 from covmetric.embeddings import Embedding, get_embedding
 
-# The most accurate Phi on NATOPS, ERing and Epilepsy (docs/estimators.md).
+# The most accurate Phi on NATOPS, ERing and Epilepsy (docs/measurements/accuracy.md).
 DEFAULT_PHI = "relog"
 # The embedding checks for NaN and infinity, because its messages name the index of the entry.
 _FROM_SERIES = (

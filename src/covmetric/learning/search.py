@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-from joblib import Parallel, delayed
-from joblib.externals.loky.process_executor import TerminatedWorkerError
 from tqdm import tqdm
 
+from covmetric._utils.parallel import Shared, lost_worker_errors, run_calls
 from covmetric._utils.tuning import SHARED_EMBEDDING_BYTES
 from covmetric._utils.validation import FloatArray, IntArray, check_n_jobs
 from covmetric._utils.warning import warn
@@ -78,17 +77,17 @@ def search_candidates(
     scores = np.full((ends[-1], len(splits)), np.nan)
     # The search runs fold by fold. If it is cut short, all candidates have been scored on the same folds.
     tasks = [(fold, g) for fold in range(len(splits)) for g in range(len(grid))]
-    shared = _shared_embeddings(grid, X)
-    work = (
-        delayed(score_candidates)(
-            grid[g], X, codes, splits[fold], scorings, np.random.default_rng([seed, fold]), shared[g]
-        )
+    embedded = [Shared(one) for one in _shared_embeddings(grid, X)]
+    examples, labels = Shared(X), Shared(codes)
+    calls = (
+        (grid[g], examples, labels, splits[fold], scorings, np.random.default_rng([seed, fold]), embedded[g])
         for fold, g in tasks
     )
     failures: list[str] = []
     interruption: BaseException | None = None
     n_done = 0
-    results = iter(Parallel(n_jobs, return_as="generator")(work))
+    cut_short: tuple[type[BaseException], ...] = (KeyboardInterrupt, *lost_worker_errors())
+    results = run_calls(score_candidates, calls, n_jobs)
     try:
         for fold, g in tqdm(tasks, "search", disable=not verbose):
             values, reason = next(results)
@@ -98,7 +97,7 @@ def search_candidates(
             n_done += 1
             if reason:
                 failures.append(f"phi {grid[g].phi!r}: {reason}")
-    except (KeyboardInterrupt, TerminatedWorkerError) as error:  # Ctrl-C may also arrive while the bar is drawn
+    except cut_short as error:  # Ctrl-C may also arrive while the bar is drawn
         interruption = error
     if interruption is not None:
         n_complete = n_done // len(grid)

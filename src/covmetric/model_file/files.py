@@ -82,7 +82,7 @@ def write_model(model: Any, path: str | os.PathLike[str]) -> None:
     try:
         write_archive(Path(path), manifest, writer.arrays, lambda draft: read_model(draft, type(model)))
     except InvalidModel as error:
-        raise ValueError(f"the model cannot be saved: {error.reason}") from error
+        raise ValueError(f"the model cannot be saved: {error.reason}{_skops_hint(model)}") from error
     for replacement in writer.replaced:
         warn(f"{replacement}; set it again after loading if you need it")
 

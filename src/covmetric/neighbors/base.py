@@ -96,6 +96,36 @@ class Search(ABC):
             If there are fewer than k vectors, if the queries and the fitted vectors have different lengths, or if a
             squared distance overflows.
         """
+        squared, indices, exponent = self.nearest_squared(vectors, k)
+        return np.ldexp(np.sqrt(squared), -exponent), indices
+
+    def nearest_squared(self, vectors: Any, k: int) -> tuple[FloatArray, IntArray, int]:
+        """Return what `nearest` returns, with squared distances in the units that the search computes in.
+
+        Different squared distances may have the same root. Neighbours from several searches therefore have to be
+        merged by their squared distances. The units are powers of two, so that changing them does not round.
+
+        Parameters
+        ----------
+        vectors : array of shape (l, q) or None
+            The queries, as in `nearest`.
+        k : int
+            The number of neighbours, at least 1.
+
+        Returns
+        -------
+        squared : array of shape (l, k)
+            The squared distances, times ``4.0**exponent``.
+        indices : array of int of shape (l, k)
+            The indices into the fitted vectors.
+        exponent : int
+            The exponent of the units.
+
+        Raises
+        ------
+        ValueError
+            As in `nearest`.
+        """
         count, q = self._vectors.shape
         among_fitted = vectors is None
         available = count - among_fitted
@@ -114,7 +144,7 @@ class Search(ABC):
         if not np.isfinite(squared).all():
             where = first_index(~np.isfinite(squared))[0]
             raise ValueError(f"vectors[{where}] is too far from the fitted vectors: its squared distance overflows")
-        return np.ldexp(np.sqrt(squared), -self._exponent), indices
+        return squared, indices, self._exponent
 
     def _scaled(self, array: FloatArray) -> FloatArray:
         return np.ldexp(array, self._exponent) if self._exponent else array

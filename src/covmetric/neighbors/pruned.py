@@ -155,7 +155,7 @@ class PrunedSearch(BruteSearch):
         # If the bounds discard too little for the first block, the other blocks are not tried.
         results = [self._prune(*tasks[0])]
         if results[0] is not None:
-            results += Parallel(self.n_jobs, prefer="threads")(delayed(self._prune)(*task) for task in tasks[1:])
+            results += Parallel(self.n_jobs, require="sharedmem")(delayed(self._prune)(*task) for task in tasks[1:])
         return [(block, result) for block, result in zip(blocks, results, strict=False) if result is not None]
 
     def _prune(self, queries: FloatArray, k: int, excluded: IntArray | None) -> BlockResult | None:

@@ -26,7 +26,7 @@ class VectorITML(PairPeer):
     for every pair; and distances without a scale.
 
     The following is our choice. The solver is ours. The problem is convex and its solution is unique, so our
-    solver and metric-learn's solver [2]_ differ only in their accuracy, which ours certifies (docs/estimators.md
+    solver and metric-learn's solver [2]_ differ only in their accuracy, which ours certifies (docs/measurements/itml.md
     compares them). We take percentiles of the squared distances of the pairs; metric-learn uses the percentiles of the
     plain distances of all examples as bounds on squared distances. The pairs are random, `budget` per class, and
     half of them are similar. The source does not treat matrices. "raw" is the simplest way to apply metric-learn to

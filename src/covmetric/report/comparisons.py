@@ -8,10 +8,12 @@ from typing import Any
 from covmetric.experiments.estimates import BETTER, NO_DIFFERENCE, WORSE, Estimate, verdict
 from covmetric.experiments.fold_results import LEARNED, ComparisonTable, MethodSummary
 from covmetric.experiments.reports import comparison_figure
+from covmetric.report.comparison_details import confusion_section, neighbors_section
 from covmetric.report.content import Bullets, Page, Paragraphs, Plot, Plots, Section, Table
 from covmetric.report.data import data_section
 from covmetric.report.origin import made_by, origin_sections
 from covmetric.report.svg import inline_svg
+from covmetric.solvers import Status
 
 _VERDICTS = {
     BETTER: "above it by more than two standard errors",
@@ -25,8 +27,9 @@ _NOT_PROVEN = (
 )
 
 _CERTIFICATES = (
-    "A comparison does not keep the certificates of the metrics that were learned in its folds. The report of a model "
-    "that `covmetric fit` made has one."
+    "The certificate is a statement about the optimiser: no metric has an objective that is lower by more than the gap.",
+    "It proves nothing about the accuracy, about new data, or about the choice of the embedding, the pairs or lambda.",
+    "The report of a model that `covmetric fit` made has the certificate in full.",
 )
 
 
@@ -36,7 +39,7 @@ def comparison_page(run: Mapping[str, Any]) -> Page:
     Parameters
     ----------
     run : mapping
-        What ``covmetric compare --json`` writes; docs/cli.md lists the entries.
+        What ``covmetric compare --json`` writes; docs/guide/cli.md lists the entries.
 
     Returns
     -------
@@ -60,14 +63,16 @@ def comparison_page(run: Mapping[str, Any]) -> Page:
     try:
         table = ComparisonTable.from_dict(dict(run))
         summary = table.summary()
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        details = [confusion_section(table), neighbors_section(table)]
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         raise ValueError(f"the entries of the comparison are incomplete or invalid: {error}") from error
     data = run.get("data")
     name = f" on {data['name']}" if isinstance(data, Mapping) and data.get("name") else ""
     sections = [
         Section("Accuracy", [_table(table, summary), *_plot(table, str(name or "comparison")), Bullets(_NOT_PROVEN)]),
+        *details,
         data_section(data if isinstance(data, Mapping) else {}, _facts(table)),
-        Section("Certificate", [Paragraphs([_CERTIFICATES])]),
+        Section("Certificate", [Paragraphs([_solved(table), *_CERTIFICATES])]),
         *origin_sections(
             run.get("parameters") or _settings(table),
             run.get("versions") or {},
@@ -134,6 +139,16 @@ def _plot(table: ComparisonTable, title: str) -> list[Plots]:
         "table has the numbers."
     )
     return [Plots([Plot("Accuracies", svg, caption)])]
+
+
+def _solved(table: ComparisonTable) -> str:
+    """Say how far the metrics that were learned in the folds are from the optimum of their problems."""
+    folds = [fold for row in table.rows for fold in row.folds if fold.status and fold.relative_gap is not None]
+    if not folds:
+        return "This result holds no certificates: nothing was solved in it, or an earlier version wrote it."
+    solved = [float(fold.relative_gap) for fold in folds if fold.status == Status.SOLVED.name]  # type: ignore[arg-type]
+    text = f"{len(solved)} of the {len(folds)} metrics that were learned in the folds are solved to the tolerance"
+    return text + (f", with a relative duality gap of at most {max(solved):.2g}." if solved else ".")
 
 
 def _facts(table: ComparisonTable) -> list[tuple[str, str]]:

@@ -181,11 +181,14 @@ class Neighbors:
         The queries.
     text : str
         What is shown.
+    titles : (str, str)
+        The headings of the neighbours before and after learning.
     """
 
     items: Sequence[Item]
     queries: Sequence[Query]
     text: str = ""
+    titles: tuple[str, str] = ("Before learning", "After learning")
     template: ClassVar[str] = "neighbors.html"
 
     @property

@@ -17,7 +17,7 @@ def data_section(data: Mapping[str, Any], facts: Sequence[tuple[str, str]] = ())
     Parameters
     ----------
     data : mapping
-        The entry `data` of a result; docs/cli.md lists its entries. Entries may be missing.
+        The entry `data` of a result; docs/guide/cli.md lists its entries. Entries may be missing.
     facts : sequence of (str, str), default=()
         More names and values.
 

@@ -7,22 +7,22 @@ from typing import Any
 
 import numpy as np
 
+from covmetric._utils.turns import choose_in_turn
 from covmetric._utils.validation import IntArray
 from covmetric.datasets.inputs import Inputs
 from covmetric.descriptors import make_thumbnail
 from covmetric.estimators import ImagePatchClassifier
+from covmetric.experiments.neighborhoods import MAX_QUERIES
 from covmetric.learning.rules import describe_rule
-from covmetric.plotting import ConfusionDisplay
-from covmetric.plotting.figures import new_figure
 from covmetric.plotting.fitted import find_metric
 from covmetric.report.certificate import certificate_section
-from covmetric.report.content import Bullets, Facts, Page, Plot, Plots, Section, Table
+from covmetric.report.confusion import confusion_plot
+from covmetric.report.content import Bullets, Facts, Page, Plots, Section, Table
 from covmetric.report.data import data_section
 from covmetric.report.model_plots import model_plots
 from covmetric.report.models import find_references
-from covmetric.report.neighbors import LabelledExamples, choose_queries, neighbors_part
+from covmetric.report.neighbors import LabelledExamples, neighbors_part
 from covmetric.report.origin import made_by, origin_sections, plain
-from covmetric.report.svg import inline_svg
 from covmetric.tasks import ModelView
 
 # The largest number of wrong predictions that are listed.
@@ -39,7 +39,7 @@ def evaluation_page(run: Mapping[str, Any], view: ModelView | None = None, input
     Parameters
     ----------
     run : mapping
-        What ``covmetric evaluate --json`` writes; docs/cli.md lists the entries.
+        What ``covmetric evaluate --json`` writes; docs/guide/cli.md lists the entries.
     view : ModelView or None, default=None
         The model. If given, its plots and the neighbours of examples are shown.
     inputs : Inputs or None, default=None
@@ -103,22 +103,15 @@ def _accuracy(run: Mapping[str, Any]) -> list[Any]:
     """Return the confusion, the table by class, and the wrong predictions."""
     classes = [str(name) for name in run["confusion"]["classes"]]
     matrix = np.asarray(run["confusion"]["matrix"], dtype=np.int64)
-    if matrix.shape != (len(classes), len(classes)):
-        raise ValueError(f"the confusion of {len(classes)} classes has shape {matrix.shape}")
-    side = float(np.clip(2.8 + 0.28 * len(classes), 3.8, 8.0))
-    figure, (axes,) = new_figure(side + 0.8, side, 1)
-    ConfusionDisplay(matrix, classes).plot(axes)
-    caption = (
-        f"Rows are true classes, columns are predicted classes. {int(np.trace(matrix))} of {int(matrix.sum())} "
-        "examples are on the diagonal. The table has recall and precision of each class."
-    )
+    more = "The table has recall and precision of each class."
+    plot = confusion_plot(matrix, classes, "Confusion", "confusion", "examples", more)
     by_class = [
         [str(row["class"]), str(row["n"]), _percent(row["recall"]), _percent(row["precision"])]
         for row in run["per_class"]
     ]
     wrong = [one for one in run["predictions"] if str(one["label"]) != str(one["predicted"])]
     parts: list[Any] = [
-        Plots([Plot("Confusion", inline_svg(figure, "confusion"), caption)]),
+        Plots([plot]),
         Table("By class", ("class", "examples", "recall", "precision"), by_class, "Recall and precision in percent."),
     ]
     if wrong:
@@ -160,7 +153,7 @@ def _queries(
     """
     labels = [str(one["label"]) for one in predictions]
     wrong = np.flatnonzero([label != str(one["predicted"]) for label, one in zip(labels, predictions, strict=True)])
-    chosen = choose_queries(labels, wrong)
+    chosen = choose_in_turn(labels, MAX_QUERIES, wrong)
     examples = [inputs.examples[i] for i in chosen]
     pictures = [make_thumbnail(one) for one in examples] if inputs.kind == "images" else None
     matrices = view.matrices(inputs.examples, inputs.groups)[chosen] if view.recentres else view.matrices(examples)

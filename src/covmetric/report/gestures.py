@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import confusion_matrix
 
 from covmetric.experiments.gesture_results import GestureTable
 from covmetric.experiments.reports import gesture_figure
-from covmetric.plotting import ConfusionDisplay
-from covmetric.plotting.figures import new_figure
 from covmetric.report.certificate import certificate_section
+from covmetric.report.confusion import confusion_plot
 from covmetric.report.content import Bullets, Facts, Page, Paragraphs, Part, Plot, Plots, Section, Table
 from covmetric.report.model_plots import model_plots
 from covmetric.report.models import find_references
@@ -121,11 +121,10 @@ def _named(references: LabelledExamples | None, classifier: Any, table: GestureT
 
 
 def _confusion(y: Any, predicted: Any) -> Plots:
-    figure, (axes,) = new_figure(5.4, 4.4, 1)
-    display = ConfusionDisplay.from_predictions(y, predicted, ax=axes)
-    right, total = int(np.trace(display.confusion_matrix)), int(display.confusion_matrix.sum())
-    caption = f"Rows are true classes, columns are predicted classes. {right} of {total} windows are on the diagonal."
-    return Plots([Plot("Confusion", inline_svg(figure, "confusion"), caption)])
+    classes = np.unique(np.concatenate([np.asarray(y), np.asarray(predicted)]))
+    matrix = confusion_matrix(y, predicted, labels=classes)
+    names = [str(name) for name in classes.tolist()]
+    return Plots([confusion_plot(matrix, names, "Confusion", "confusion", "windows")])
 
 
 def _queries(classifier: Any, X: Any, y: Any, predicted: Any) -> tuple[LabelledExamples, Any]:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from covmetric._utils.turns import choose_in_turn
 from covmetric.plotting import (
     ConvergenceDisplay,
     EmbeddingDisplay,
@@ -18,7 +19,7 @@ from covmetric.plotting import (
 from covmetric.plotting.figures import new_figure
 from covmetric.plotting.fitted import find_learner, find_metric
 from covmetric.report.content import Plot
-from covmetric.report.neighbors import LabelledExamples, choose_queries
+from covmetric.report.neighbors import LabelledExamples
 from covmetric.report.svg import inline_svg
 
 # A point of a scatter plot takes 100 bytes.
@@ -59,7 +60,7 @@ def model_plots(model: Any, references: LabelledExamples | None) -> list[Plot]:
 
 
 def _embedding(model: Any, references: LabelledExamples) -> Plot:
-    chosen = choose_queries(references.labels, count=_MAX_POINTS)
+    chosen = choose_in_turn(references.labels, _MAX_POINTS)
     embedded, labels = references.embedded[chosen], np.asarray(references.labels)[chosen]
     figure, (axes,) = new_figure(8.6, 4.0, 1)
     display = EmbeddingDisplay(embedded.reshape(len(embedded), -1), find_metric(model).map(embedded), labels)

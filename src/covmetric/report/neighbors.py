@@ -11,15 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from covmetric._utils.distances import cross_distances, nearest_columns
+from covmetric._utils.turns import choose_in_turn
 from covmetric._utils.validation import FloatArray, IntArray
+from covmetric.experiments.neighborhoods import MAX_QUERIES, N_NEIGHBORS
 from covmetric.metric import LearnedMetric
 from covmetric.report.content import Item, Neighbors, Query
 from covmetric.report.pictures import data_uri
-
-#: The number of neighbours of a query.
-N_NEIGHBORS = 6
-#: The largest number of queries of a page.
-MAX_QUERIES = 48
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +102,7 @@ def neighbors_part(
     [('r', 3.0), ('q', 1.0)]
     """
     asked = references if queries is None else queries
-    chosen = choose_queries(asked.labels, first)
+    chosen = choose_in_turn(asked.labels, MAX_QUERIES, first)
     k = min(k, len(references.labels) - (queries is None))
     before = _nearest(_vectors(asked.embedded[chosen]), _vectors(references.embedded), k, chosen, queries is None)
     after = _nearest(metric.map(asked.embedded[chosen]), metric.map(references.embedded), k, chosen, queries is None)
@@ -130,38 +127,6 @@ def neighbors_part(
         for q, i in enumerate(chosen)
     ]
     return Neighbors(items, found, _explanation(len(chosen), total or len(asked.labels), queries is None, first))
-
-
-def choose_queries(labels: Sequence[str], first: IntArray | None = None, count: int = MAX_QUERIES) -> IntArray:
-    """Choose examples in turn by class.
-
-    Parameters
-    ----------
-    labels : sequence of str
-        The classes.
-    first : array of int or None, default=None
-        Examples that come first.
-    count : int, default=48
-        The largest number of examples.
-
-    Returns
-    -------
-    array of int
-        The indices of the chosen examples.
-
-    Examples
-    --------
-    >>> choose_queries(["a", "a", "a", "b", "b"], count=4)
-    array([0, 3, 1, 4])
-    """
-    seen: dict[str, int] = {}
-    turns = []
-    for i, label in enumerate(labels):
-        seen[label] = seen.get(label, 0) + 1
-        turns.append((seen[label], list(seen).index(label), i))
-    leading = [] if first is None else [int(i) for i in first]
-    rest = [i for _, _, i in sorted(turns) if i not in set(leading)]
-    return np.array([*leading, *rest][:count], dtype=np.int64)
 
 
 def same_class_rates(
@@ -195,7 +160,7 @@ def same_class_rates(
     >>> same_class_rates(metric, LabelledExamples(points, ["a", "a", "b", "b"], list("pqrs")), k=1)
     (0.0, 1.0)
     """
-    chosen = choose_queries(references.labels, count=limit)
+    chosen = choose_in_turn(references.labels, limit)
     k = min(k, len(references.labels) - 1)
     labels = np.asarray(references.labels)
     rates = []

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.linalg import lapack
 
-from covmetric._utils.tuning import CERTIFICATE_FRACTION, OPERATIONS_PER_SWEEP, certificate_seconds, sweep_seconds
+from covmetric._utils.tuning import (
+    BLOCK_COLUMNS,
+    BLOCK_MAX_COLUMNS,
+    CERTIFICATE_FRACTION,
+    OPERATIONS_PER_SWEEP,
+    certificate_seconds,
+    sweep_seconds,
+)
 from covmetric._utils.validation import FloatArray, IntArray, is_count
 from covmetric.orders import Order, get_order
 from covmetric.problem import CertifiedPoint, MetricProblem
@@ -117,15 +124,20 @@ class Dykstra(Solver[DykstraState]):
 
     def _sweep(self, problem: MetricProblem, state: DykstraState, order: IntArray) -> None:
         """Visit the pairs; after a breakdown, rebuild W from the multipliers and continue with the same pair."""
-        from covmetric.solvers import compiled
+        from covmetric.solvers import compiled, compiled_blocks
 
+        in_blocks = problem.m <= min(BLOCK_MAX_COLUMNS, problem.n)
         rebuilt = False
         while len(order):
             before = sum(state.counts.tolist())
-            status = compiled.sweep(
+            arguments = (
                 state.W, state.alpha, problem.sums.rows, problem.pairs, problem.similar, problem.bounds,
                 problem.weights, order, *state.slack.addresses, state.counts,
             )  # fmt: skip
+            if in_blocks:
+                status = compiled_blocks.sweep_blocks(*arguments, BLOCK_COLUMNS // problem.m)
+            else:
+                status = compiled.sweep(*arguments)
             done = sum(state.counts.tolist()) - before
             state.visits += done
             if status == compiled.DONE:

@@ -70,7 +70,7 @@ def choose_solver(solver: str | Solver[Any], problem: MetricProblem) -> Solver[A
 
     "auto" is `Hybrid`. It begins with Dykstra if the examples have few columns, an epoch does not take much longer than
     a Newton step, and Newton's method is expected to need many steps: if the losses have more curvature than log det,
-    but not so much that Dykstra crawls. docs/solvers.md has the measurements.
+    but not so much that Dykstra crawls. docs/performance/solvers.md has the measurements.
 
     Parameters
     ----------

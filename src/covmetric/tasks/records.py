@@ -85,7 +85,7 @@ def data_record(path: Path, content: str, labels: Any, n_features: int, groups: 
     Returns
     -------
     dict
-        The entries that docs/cli.md lists.
+        The entries that docs/guide/cli.md lists.
 
     Examples
     --------

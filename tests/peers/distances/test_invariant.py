@@ -48,6 +48,14 @@ def test_blocks_of_queries_do_not_change_the_result(name, monkeypatch):
 
 
 @pytest.mark.parametrize("name", INVARIANT)
+def test_threads_fill_the_same_distances(name, monkeypatch):
+    X = make_spd_classes(n_per_class=10, n=3).X
+    expected = FIXED_DISTANCES[name]().fit(X).pairwise(X)
+    monkeypatch.setattr(invariant, "INVARIANT_ENTRIES", 9 * 7)
+    np.testing.assert_allclose(FIXED_DISTANCES[name](n_jobs=2).fit(X).pairwise(X), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", INVARIANT)
 def test_search_is_exact_if_the_bounds_decide(name, monkeypatch):
     """With few candidates from the start, nearly all matrices are ruled in or out by their bounds."""
     monkeypatch.setattr(invariant, "INVARIANT_CANDIDATES", 0)

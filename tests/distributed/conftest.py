@@ -1,0 +1,13 @@
+from __future__ import annotations
+
+import pytest
+
+from tests.distributed.clusters import two_workers
+
+
+@pytest.fixture(scope="session")
+def client():
+    """A client of two worker processes on this machine, for all tests of a session; a worker that dies is replaced."""
+    pytest.importorskip("distributed", reason='Dask is not installed: pip install "covmetric[dask]"')
+    with two_workers() as client:
+        yield client
