@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.clusters import peaks, two_workers
 from benchmarks.memory import peak_kilobytes
 from covmetric.descriptors import ImageCovariances
 
@@ -42,31 +43,29 @@ def write_images(folder: Path, count: int, shape: tuple[int, int]) -> list[str]:
 def run(options: argparse.Namespace) -> None:
     """Print the memory of the images, the limit, the peaks, and whether the result is that of one process."""
     import dask.bag
-    from distributed import Client, LocalCluster
 
     from covmetric.distributed import transform_blocks
 
     rows, columns = options.size
     decoded = options.images * rows * columns * 3 * 8 / 1e6
     descriptor = ImageCovariances("colour")
-    settings = {"host": "127.0.0.1", "n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
     with tempfile.TemporaryDirectory() as folder:
         paths = write_images(Path(folder), options.images, (rows, columns))
-        with LocalCluster(**settings, memory_limit=options.limit * 10**6) as cluster, Client(cluster) as client:
+        with two_workers(options.limit) as client:
             start_pids = sorted(client.run(os.getpid).values())
-            idle = [kilobytes / 1e3 for kilobytes in client.run(peak_kilobytes).values()]
+            idle = peaks(client)
             start = time.perf_counter()
             bag = dask.bag.from_sequence(paths, partition_size=options.block)
             matrices = transform_blocks(descriptor, bag).compute()
             seconds = time.perf_counter() - start
-            peaks = [kilobytes / 1e3 for kilobytes in client.run(peak_kilobytes).values()]
+            highest = peaks(client)
             restarted = sorted(client.run(os.getpid).values()) != start_pids
         sample = slice(0, options.images, max(1, options.images // 20))
         equal = matrices[sample].tobytes() == descriptor.transform(paths[sample]).tobytes()
     print(f"images               {options.images} of {rows} x {columns} pixels, {decoded:,.0f} MB as float64 in RGB")
     print(f"limit                {options.limit} MB for each of 2 workers")
-    print(f"peak of the workers  {', '.join(f'{peak:.0f} MB' for peak in peaks)}")
-    print(f"  before any image   {', '.join(f'{peak:.0f} MB' for peak in idle)}")
+    print(f"peak of the workers  {highest}")
+    print(f"  before any image   {idle}")
     print(f"peak of the client   {peak_kilobytes() / 1e3:.0f} MB")
     print(f"workers replaced     {'yes' if restarted else 'no'}")
     print(f"time                 {seconds:.1f} s, {options.images / seconds:.1f} images per second")

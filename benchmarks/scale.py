@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
-from benchmarks import extraction
+from benchmarks import clusters, extraction
 
 
 class Section(NamedTuple):
@@ -23,6 +23,8 @@ class Section(NamedTuple):
 
 SECTIONS = {
     "extraction": Section(extraction.add_options, extraction.run),
+    "search": Section(clusters.add_search_options, clusters.run_search),
+    "neighbors": Section(clusters.add_neighbors_options, clusters.run_neighbors),
 }
 
 

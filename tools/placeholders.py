@@ -15,6 +15,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 VALUES = "tools/placeholders.toml"
 PLACEHOLDER = re.compile(r"FILL-IN-[A-Z]+(?:@example\.org)?")
+#: Folders that are made by programs.
+GENERATED = {"_build", "gallery", "generated", "__pycache__"}
 #: The places that may have placeholders. The table of values, this tool and its tests name them all.
 SEARCHED = ("*.md", "*.toml", "*.cff", "*.bib", ".github/**/*", "docs/**/*.md", "docs/**/*.py", "src/**/*.py")
 
@@ -22,7 +24,7 @@ SEARCHED = ("*.md", "*.toml", "*.cff", "*.bib", ".github/**/*", "docs/**/*.md", 
 def files(root: Path) -> Iterator[Path]:
     """Yield the files that may have placeholders."""
     for pattern in SEARCHED:
-        yield from sorted(path for path in root.glob(pattern) if path.is_file())
+        yield from sorted(path for path in root.glob(pattern) if path.is_file() and GENERATED.isdisjoint(path.parts))
 
 
 def uses(root: Path) -> list[tuple[str, int, str]]:

@@ -10,11 +10,16 @@ from contextlib import contextmanager
 
 @contextmanager
 def two_workers(**settings):
-    """Start two worker processes of one thread each, without a dashboard; yield a client."""
+    """Start two worker processes of one thread each, without a dashboard; yield a client.
+
+    Dask starts its HTTP server even if there is no address for a dashboard, at a port that another cluster may have;
+    ":0" is any free port (https://github.com/dask/distributed/issues/8136).
+    """
     from distributed import Client, LocalCluster
 
-    options = {"host": "127.0.0.1", "n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
-    with LocalCluster(**options, **settings) as cluster, Client(cluster) as client:
+    web = {"dashboard_address": "127.0.0.1:0", "scheduler_kwargs": {"dashboard": False}}
+    processes = {"host": "127.0.0.1", "n_workers": 2, "threads_per_worker": 1}
+    with LocalCluster(**processes, **web, **settings) as cluster, Client(cluster) as client:
         yield client
 
 

@@ -12,11 +12,13 @@ import numpy as np
 import pytest
 from joblib import Parallel, delayed, parallel_config
 from joblib.parallel import get_active_backend
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from covmetric import CovMetricClassifier, CovMetricCV
+from covmetric._utils import parallel
 from covmetric._utils.parallel import Shared, lost_worker_errors, run_calls
 from covmetric.descriptors import DESCRIPTORS
+from covmetric.distributed.blocks import in_block
 from covmetric.experiments.compare import compare
 from tests.data import classes_of_matrices
 from tests.descriptors.contract import examples_for
@@ -98,6 +100,15 @@ def test_calls_on_workers_are_not_parallel_themselves(on_cluster):
     assert backend == "SequentialBackend"
     assert blas
     assert set(blas) == {1}
+
+
+def test_calls_limit_threads_that_the_worker_does_not_limit():
+    with threadpool_limits(2):
+        _, backend, blas = parallel._call_alone(surroundings, ())
+        assert backend == "SequentialBackend"
+        assert set(blas) == {1}
+        with in_block(0):
+            assert set(surroundings()[2]) == {1}
 
 
 def test_calls_within_the_tasks_of_users_stay_on_their_worker(on_cluster):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import sys
 import time
@@ -15,6 +16,7 @@ from covmetric._utils.parallel import lost_worker_errors
 from covmetric.descriptors import (
     DESCRIPTORS,
     Boxes,
+    Descriptor,
     ImageCovariances,
     ImageSetCovariances,
     RandomPatches,
@@ -23,6 +25,7 @@ from covmetric.descriptors import (
 )
 from covmetric.distributed import BlockError, transform_blocks
 from covmetric.distributed.blocks import aligned
+from covmetric.distributed.transforms import _transform_block
 from tests.data import classes_of_matrices
 from tests.descriptors.contract import examples_for
 from tests.distributed.clusters import allowed_failures, kill_a_busy_worker, wait_until, worker_pids
@@ -174,6 +177,27 @@ def test_arrays_are_aligned(shift):
     array = buffer[shift : shift + 8000].view(np.float64).reshape(10, 100)
     assert aligned(array).ctypes.data % 16 == 0
     np.testing.assert_array_equal(aligned(array), array)
+
+
+class Addresses(Descriptor):
+    """The remainders of the addresses of the examples by 16."""
+
+    input_kind = "images"
+    matrix_size_ = 1
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        return np.array([[[one.ctypes.data % 16]] for one in X], dtype=float)
+
+
+@pytest.mark.parametrize("as_list", [False, True])
+def test_descriptors_get_aligned_arrays(as_list):
+    examples = np.arange(8 * 4 + 3, dtype=np.uint8)[3:].view(np.float64).reshape(2, 2)
+    assert Addresses().transform(examples).any()
+    found = _transform_block(list(examples) if as_list else examples, 0, pickle.dumps(Addresses()), (1, 1))
+    assert found.tolist() == [[[0.0]], [[0.0]]]
 
 
 # --- Faults -----------------------------------------------------------------------------------------------------------
