@@ -15,7 +15,10 @@ from benchmarks.torture.outcomes import Tally
 
 @dataclass(frozen=True)
 class Campaign:
-    """A campaign, and its size in a whole and in a quick run."""
+    """A campaign, and its size in a whole and in a quick run.
+
+    `run` takes the tally that it adds to, the seed, and the size: the number of inputs, or of what its docstring says.
+    """
 
     run: Callable[[Tally, int, int], None]
     count: int

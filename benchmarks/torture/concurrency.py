@@ -44,17 +44,7 @@ def fit_one(seed: int) -> Any:
 
 
 def parallel(tally: Tally, seed: int, count: int) -> None:
-    """Fit in 8 threads at once, and in processes of every kind: the same bits as one after the other.
-
-    Parameters
-    ----------
-    tally : Tally
-        The outcomes.
-    seed : int
-        The first seed.
-    count : int
-        The number of fits of each kind. One fit runs only in threads and forks, which start at once.
-    """
+    """Fit in 8 threads at once, and in processes of every kind: the same bits as one after the other."""
     seeds = range(seed, seed + count)
     expected = [fit_one(s) for s in seeds]
 
@@ -73,17 +63,7 @@ def parallel(tally: Tally, seed: int, count: int) -> None:
 
 
 def interrupts(tally: Tally, seed: int, count: int) -> None:
-    """Press Ctrl-C at random moments of fits: a model with a warning, or KeyboardInterrupt, and the next fit is right.
-
-    Parameters
-    ----------
-    tally : Tally
-        The outcomes.
-    seed : int
-        The seed.
-    count : int
-        The number of interrupts.
-    """
+    """Press Ctrl-C at random moments of fits: a model with a warning, or KeyboardInterrupt, and the next fit is right."""
     rng = np.random.default_rng(seed)
     fits = [_long_search, _long_solve, _classifier]
     expected, seconds = [], []

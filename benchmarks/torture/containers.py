@@ -116,17 +116,7 @@ def _inputs() -> Iterator[tuple[str, Callable[[], Any], Callable[[], Any]]]:
 
 
 def containers(tally: Tally, seed: int, count: int) -> None:
-    """Fit estimators to every dtype and container.
-
-    Parameters
-    ----------
-    tally : Tally
-        The outcomes.
-    seed : int
-        The seed of the learners.
-    count : int
-        The number of estimators.
-    """
+    """Fit estimators to every dtype and container."""
     learners: list[Callable[[], Any]] = [
         lambda: CovMetric(random_state=seed),
         lambda: CovMetricClassifier(random_state=seed),

@@ -36,17 +36,7 @@ print("done")
 
 
 def read_only(tally: Tally, seed: int, count: int) -> None:
-    """Run a read-only installation without a home folder, as a user who may write only temporary files.
-
-    Parameters
-    ----------
-    tally : Tally
-        The outcomes.
-    seed : int
-        Not used.
-    count : int
-        The number of variants, from 1 to 2.
-    """
+    """Run a read-only installation without a home folder, as a user who may write only temporary files."""
     source = Path(__file__).parents[2] / "src" / "covmetric"
     prefix = _UNPRIVILEGED if os.getuid() == 0 else []
     if prefix and shutil.which(prefix[0]) is None:
@@ -70,15 +60,7 @@ def read_only(tally: Tally, seed: int, count: int) -> None:
 
 
 def warnings_as_errors(tally: Tally, seed: int, count: int) -> None:
-    """Import every public name, and fit, save, load and predict, under ``-W error``, in new processes.
-
-    Parameters
-    ----------
-    tally : Tally
-        The outcomes.
-    seed, count : int
-        Not used.
-    """
+    """Import every public name, and fit, save, load and predict, under ``-W error``, in new processes."""
     every_name = "import covmetric\nfor name in covmetric.__all__: getattr(covmetric, name)\nprint('done')"
     for script in (_SCRIPT, every_name):
         _run_script(tally, [sys.executable, "-W", "error"], dict(os.environ), "-W error", script)

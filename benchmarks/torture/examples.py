@@ -81,17 +81,7 @@ def draw_settings(rng: np.random.Generator, X: Any) -> dict[str, Any]:
 
 
 def odd_examples(tally: Tally, seed: int, count: int) -> None:
-    """Fit learners to odd examples and use them.
-
-    Parameters
-    ----------
-    tally : Tally
-        The outcomes.
-    seed : int
-        The seed.
-    count : int
-        The number of inputs.
-    """
+    """Fit learners to odd examples and use them."""
     for i in range(count):
         rng = np.random.default_rng([seed, i])
         X, y = draw_examples(rng)
@@ -129,17 +119,7 @@ def _fit_and_use(kind: str, rule: str, settings: dict[str, Any], X: Any, y: Any)
 
 
 def numbers_of_pairs(tally: Tally, seed: int, count: int) -> None:
-    """Solve problems of 1 to 10^5 pairs with every slack.
-
-    Parameters
-    ----------
-    tally : Tally
-        The outcomes.
-    seed : int
-        The seed.
-    count : int
-        The number of sizes, from 1 to 6.
-    """
+    """Solve problems of 1 to 10^5 pairs with every slack."""
     for K in [1, 10, 100, 1_000, 10_000, 100_000][:count]:
         for slack in SLACKS:
             for lam in (1e-1, 1e-4):

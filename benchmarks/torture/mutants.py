@@ -35,17 +35,7 @@ FORMATS: dict[str, tuple[str, str, dict[str, Any]]] = {
 
 
 def image_files(tally: Tally, seed: int, count: int) -> None:
-    """Read and describe mutants of image files of every common format, with little memory.
-
-    Parameters
-    ----------
-    tally : Tally
-        The outcomes.
-    seed : int
-        The seed.
-    count : int
-        The number of mutants.
-    """
+    """Read and describe mutants of image files of every common format, with little memory."""
     rng = np.random.default_rng(seed)
     pixels = rng.integers(256, size=(16, 20, 4), dtype=np.uint8)
     contents = []
@@ -75,17 +65,7 @@ def image_files(tally: Tally, seed: int, count: int) -> None:
 
 
 def model_files(tally: Tally, seed: int, count: int) -> None:
-    """Load and use mutants of every kind of model file; see `benchmarks.mutants_of_files`.
-
-    Parameters
-    ----------
-    tally : Tally
-        The outcomes. A mutant that loads counts as certified, and a refused one as a clear error.
-    seed : int
-        The seed.
-    count : int
-        The number of mutants of all kinds together.
-    """
+    """Load and use mutants of every kind of model file; see `benchmarks.mutants_of_files`."""
     watch = mutants_of_files.Watch()
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -17,17 +17,7 @@ from covmetric import CovMetric, CovMetricClassifier, load_model, save_model
 
 
 def kills(tally: Tally, seed: int, count: int) -> None:
-    """SIGKILL a process that saves a model again and again: the file is whole, the old one or the new one.
-
-    Parameters
-    ----------
-    tally : Tally
-        The outcomes.
-    seed : int
-        The seed.
-    count : int
-        The number of kills.
-    """
+    """SIGKILL a process that saves a model again and again: the file is whole, the old one or the new one."""
     rng = np.random.default_rng(seed)
     models = [CovMetricClassifier(CovMetric("log", random_state=0)).fit(*data(s, 20, n=12)) for s in (0, 1)]
     valid = [model.metric_.W for model in models]
@@ -55,17 +45,7 @@ def kills(tally: Tally, seed: int, count: int) -> None:
 
 
 def full_disk(tally: Tally, seed: int, count: int) -> None:
-    """Save models where files may have only so many bytes: OSError, the old file stays, nothing is left behind.
-
-    Parameters
-    ----------
-    tally : Tally
-        The outcomes.
-    seed : int
-        The seed.
-    count : int
-        The number of limits.
-    """
+    """Save models where files may have only so many bytes: OSError, the old file stays, nothing is left behind."""
     rng = np.random.default_rng(seed)
     model = CovMetricClassifier(CovMetric("log", random_state=0)).fit(*data(0, 5))
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -88,17 +68,7 @@ def full_disk(tally: Tally, seed: int, count: int) -> None:
 
 
 def memory_growth(tally: Tally, seed: int, count: int) -> None:
-    """Fit, predict, save and load many times: the memory of the process must not grow.
-
-    Parameters
-    ----------
-    tally : Tally
-        The outcomes; one input per fit, and a defect if the memory grows by more than 16 MB after the first third.
-    seed : int
-        The seed.
-    count : int
-        The number of fits.
-    """
+    """Fit, predict, save and load many times: the memory of the process must not grow."""
     with tempfile.TemporaryDirectory() as folder:
         for i in range(count):
             X, y = data(seed + i, 3)

@@ -142,17 +142,7 @@ class LifeOfAModel(RuleBasedStateMachine):
 
 
 def states(tally: Tally, seed: int, count: int) -> None:
-    """Run the state machine.
-
-    Parameters
-    ----------
-    tally : Tally
-        The outcomes: one input per run of up to 12 steps.
-    seed : int
-        The seed.
-    count : int
-        The number of runs.
-    """
+    """Run the state machine."""
 
     class Counted(LifeOfAModel):
         """Counts its runs."""

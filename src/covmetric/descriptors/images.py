@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -287,7 +288,8 @@ class _Failure:
 
 
 def _describe_batch(jobs: list[_Job], features: list[Feature], single_region: bool) -> list[_Described | _Failure]:
-    np.empty(MALLOC_KEPT_BYTES, dtype=np.uint8)  # freed immediately; see MALLOC_KEPT_BYTES
+    with suppress(MemoryError):  # which the images themselves may not need
+        np.empty(MALLOC_KEPT_BYTES, dtype=np.uint8)  # freed immediately; see MALLOC_KEPT_BYTES
     # The last bits of a matrix product depend on the number of BLAS threads, which each worker process has to set.
     with limited_threads(1):
         return [_describe_image(job, features, single_region) for job in jobs]
@@ -319,7 +321,8 @@ def _describe_image(job: _Job, features: list[Feature], single_region: bool) -> 
 
 
 def _with_image_name(error: Exception, job: _Job) -> Exception:
-    """Return the same error with the name of the image in its message."""
+    """Return the same error with the name of the image in its message, and without the frames that hold its pixels."""
+    _drop_frames(error)
     if isinstance(error, OSError):  # its message contains the path already
         return error
     path = repr(os.fspath(job.source)) if isinstance(job.source, str | os.PathLike) else ""
@@ -328,6 +331,13 @@ def _with_image_name(error: Exception, job: _Job) -> Exception:
     renamed = error_type(f"{name}: {error}")
     renamed.__cause__ = error
     return renamed
+
+
+def _drop_frames(error: BaseException | None) -> None:
+    """Let go of the local variables of an error and of its causes, which would stay in memory as long as the error."""
+    while error is not None:
+        error.__traceback__ = None
+        error = error.__cause__ or error.__context__
 
 
 def _as_list(images: Any) -> list[Any]:
