@@ -63,7 +63,7 @@ def parallel(tally: Tally, seed: int, count: int) -> None:
 
 
 def interrupts(tally: Tally, seed: int, count: int) -> None:
-    """Press Ctrl-C at random moments of fits: a model with a warning, or KeyboardInterrupt, and the next fit is right."""
+    """Press Ctrl-C at random moments: a model with a warning, or KeyboardInterrupt, and the next fit is right."""
     rng = np.random.default_rng(seed)
     fits = [_long_search, _long_solve, _classifier]
     expected, seconds = [], []
