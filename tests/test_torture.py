@@ -31,6 +31,7 @@ def raise_error(error):
     "work",
     [
         lambda: raise_error(ValueError("a message that is not one of covmetric")),
+        lambda: exec(compile("import numpy; numpy.zeros(2) + numpy.zeros(3)", "/covmetric/a.py", "exec"), {}),
         lambda: raise_error(IndexError("index 5 is out of bounds")),
         lambda: np.linalg.cholesky(-np.eye(2)),
         lambda: np.float64(1.0) / np.float64(0.0),

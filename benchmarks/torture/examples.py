@@ -110,7 +110,7 @@ def _fit_and_use(kind: str, rule: str, settings: dict[str, Any], X: Any, y: Any)
     if kind == "metric":
         learner.fit(X, y)
         check_result(learner.result_)
-        check_finite(learner.transform(X), learner.distance(X[:3], X[:2]))
+        check_finite(learner.transform(X), learner.distance(X[:2], X[0]))
         return
     model = CovMetricClassifier(learner, rule=rule, n_neighbors=1).fit(X, y)
     check_result(model.learner_.result_)

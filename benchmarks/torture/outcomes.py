@@ -14,7 +14,7 @@ import numpy as np
 from covmetric import Status
 
 # Messages of ours, and those of scikit-learn's own checks of X and y, name the argument. Others are accidents.
-_CLEAR_SOURCES = ("/covmetric/", "/sklearn/utils/", "/sklearn/base.py")
+_CLEAR_SOURCES = ("/covmetric/", "/sklearn/utils/", "/sklearn/base.py", "/sklearn/model_selection/")
 
 
 @dataclass
@@ -86,8 +86,10 @@ def is_clear(error: Exception) -> bool:
     """Return whether an error is a ValueError or TypeError of covmetric or of scikit-learn's checks, with a message."""
     if not isinstance(error, ValueError | TypeError) or isinstance(error, np.linalg.LinAlgError | UnicodeError):
         return False
-    source = traceback.extract_tb(error.__traceback__)[-1].filename
-    return len(str(error)) > 15 and any(part in source for part in _CLEAR_SOURCES)
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    # An error in C code also ends in a line of covmetric, which then does not raise anything.
+    deliberate = (where.line or "").startswith("raise")
+    return deliberate and len(str(error)) > 15 and any(part in where.filename for part in _CLEAR_SOURCES)
 
 
 def check_result(result: Any) -> None:
