@@ -4,13 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo test lint coverage dist test-wheel review regression bench results mutants clean
+.PHONY: help demo test lint coverage docs dist test-wheel review regression bench results mutants clean
 
 help:
 	@echo "make demo     install covmetric into $(VENV), learn from real recordings, and compare with fixed metrics and pyRiemann"
 	@echo "make test     install the test tools, then run lint, type checks, doctests and tests"
 	@echo "make lint     run ruff, mypy, import-linter and the numpydoc validation"
 	@echo "make coverage run all tests and print which lines and branches of covmetric they miss (under ten minutes)"
+	@echo "make docs     build the documentation into docs/_build/html, without the network, and check its links (a minute)"
 	@echo "make dist     build the wheel and the sdist into dist"
 	@echo "make test-wheel  install the wheel in a fresh environment elsewhere, and run the tests against it"
 	@echo "make review   check the repository with sp-repo-review, and the workflows with zizmor"
@@ -52,6 +53,17 @@ coverage: $(VENV)/.dev
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
+$(VENV)/.docs: pyproject.toml constraints.txt | $(BIN)/python
+	@echo "Installing covmetric and the tools of the documentation into $(VENV) ..."
+	$(PIP) -e ".[docs]"
+	@touch $@ $(VENV)/.run
+
+docs: $(VENV)/.docs
+	rm -rf docs/_build docs/api/generated docs/gallery
+	$(BIN)/sphinx-build --builder html --nitpicky --fail-on-warning --keep-going --quiet docs docs/_build/html
+	$(BIN)/python tools/links.py docs/_build/html
+	@echo "Open docs/_build/html/index.html"
+
 dist: $(VENV)/.dev
 	rm -rf dist
 	$(BIN)/python -m build --no-isolation
@@ -84,4 +96,5 @@ results: $(VENV)/.dev
 	$(BIN)/python tools/results.py
 
 clean:
+	rm -rf docs/_build docs/api/generated docs/gallery
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -10,7 +10,7 @@ import numpy as np
 
 from covmetric import MetricProblem, NeighborPairs, get_embedding
 from covmetric.constraints import constrain, get_bounds
-from covmetric.datasets import load_brodatz, load_eth80, load_eth80_sets, load_series, load_ssvep
+from covmetric.datasets import load_brodatz, load_emg, load_eth80, load_eth80_sets, load_series, load_ssvep
 
 _DATA = Path(os.environ.get("COVMETRIC_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
@@ -121,3 +121,9 @@ def ssvep():
 def available() -> bool:
     """Return whether the folder of real data exists."""
     return _DATA.is_dir()
+
+
+@functools.cache
+def emg():
+    """Return the recordings of hand gestures."""
+    return load_emg()

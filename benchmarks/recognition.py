@@ -4,6 +4,9 @@ Needs the data folder that COVMETRIC_DATA names. The defaults were chosen on NAT
 are tuned on the same five folds of the training part, by groups if there are any. Differences are paired by split.
 
     python -m benchmarks.recognition [NAME ...] [--splits N] [--methods METHOD ...] [--jobs N] [--json FILE]
+
+With --json, the rows of each split are written when it ends. Rows that the file has already are not measured again, so
+that a run can be stopped and continued, and its parts can be run one by one. All rows must be of one state of the code.
 """
 
 from __future__ import annotations
@@ -15,6 +18,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -177,10 +181,23 @@ def print_table(rows: list[dict], names: list[str]) -> None:
             accuracy = mean_and_standard_error(list(mine.values())).text()
             print(f"{method:>20} {accuracy:>12} {difference:>14} {loss:>14} {seconds:>8.2f}")
         best = max(PYRIEMANN, key=lambda method: np.mean(list(values(rows, name, method).values()) or [-np.inf]))
-        difference = paired_difference(auto, values(rows, name, best)).text(sign=True)
-        print(f"  rule='auto' minus the best of pyRiemann in the mean ({best}): {difference}")
+        if values(rows, name, best):
+            difference = paired_difference(auto, values(rows, name, best)).text(sign=True)
+            print(f"  rule='auto' minus the best of pyRiemann in the mean ({best}): {difference}")
         choices = [r["choice"] for r in rows if r["data"] == name and r["method"] == "rule='auto'"]
         print(f"  chosen: {', '.join(choices)}")
+
+
+def missing_tasks(rows: list[dict], names: list[str], splits: int | None, methods) -> list[tuple[str, int, list[str]]]:
+    """Return the data set, the split and the methods of each task whose rows are missing."""
+    done = {(row["data"], row["seed"], row["method"]) for row in rows}
+    tasks = []
+    for name in names:
+        for seed in range(min(splits or 99, DATA[name][1])):
+            missing = [method for method in methods if (name, seed, method) not in done]
+            if missing:
+                tasks.append((name, seed, missing))
+    return tasks
 
 
 def main(arguments: list[str]) -> None:
@@ -193,7 +210,7 @@ def main(arguments: list[str]) -> None:
         "--methods", nargs="+", choices=(*OURS, *RIVALS), default=(*OURS, *RIVALS), help="(default: all)"
     )
     parser.add_argument("--jobs", type=int, default=2, help="number of processes (default: %(default)s)")
-    parser.add_argument("--json", help="write all accuracies to this file")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="keep all accuracies in this file, and continue it")
     options = parser.parse_args(arguments)
     if not problems.available():
         raise SystemExit("no real data: set COVMETRIC_DATA to the folder")
@@ -201,12 +218,13 @@ def main(arguments: list[str]) -> None:
     unknown = [name for name in names if name not in DATA]
     if unknown:
         parser.error(f"unknown data set {unknown[0]!r}; the data sets are {', '.join(map(repr, DATA))}")
-    tasks = [(name, seed) for name in names for seed in range(min(options.splits or 99, DATA[name][1]))]
-    work = Parallel(options.jobs, return_as="generator")(delayed(one_split)(*task, options.methods) for task in tasks)
-    rows = [row for part in tqdm(work, "splits", len(tasks)) for row in part]
-    if options.json:
-        with open(options.json, "w") as file:
-            json.dump(rows, file)
+    rows = json.loads(options.json.read_text()) if options.json and options.json.exists() else []
+    tasks = missing_tasks(rows, names, options.splits, options.methods)
+    work = Parallel(options.jobs, return_as="generator")(delayed(one_split)(*task) for task in tasks)
+    for part in tqdm(work, "splits", len(tasks)):
+        rows += part
+        if options.json:
+            options.json.write_text(json.dumps(rows))
     print_table(rows, names)
 
 

@@ -4,9 +4,12 @@ Each method is fitted on a fixed split of real data, (a) with several seeds of i
 of 90 percent of the training trials. The spread of the accuracies is compared with their standard error over splits:
 a smaller spread means that the choice of the settings adds less uncertainty than the choice of the data does.
 
-The seed draws the folds and the pairs of all methods, so the methods are paired. The subsamples are stratified by
-class. They leave out trials and not groups, because some training sets have only two groups; the folds of the search
-keep groups together. All subsamples are searched with the same seed.
+The folds of rule='auto' are not random. "random folds" draws them anew with each seed, as the rivals do: it shows how
+much the choice of the folds is worth. "no search" and MDM have no settings: their spread over subsamples comes from the
+trials alone, and no choice of settings can avoid it.
+
+The subsamples are stratified by class. They leave out trials and not groups, because some training sets have only two
+groups; the folds of the search keep groups together. All subsamples are searched with the same seed.
 
     python -m benchmarks.steadiness [NAME ...] [--repeats N] [--fixed N] [--splits N] [--jobs N] [--json FILE]
     python -m benchmarks.steadiness --cost      # the time of the default searches on NATOPS instead
@@ -17,7 +20,6 @@ Needs the data folder that COVMETRIC_DATA names, and geomstats for EMG.
 from __future__ import annotations
 
 import argparse
-import functools
 import json
 import sys
 import tempfile
@@ -36,31 +38,26 @@ from benchmarks import problems, recognition
 from benchmarks.recognition import FOLDS, REG
 from covmetric import CovMetric, CovMetricClassifier, CovMetricCV
 from covmetric._utils.validation import generator
-from covmetric.datasets import load_emg
+from covmetric.estimators.default_search import default_search
 from covmetric.estimators.grid import RULE_PARAMS, make_grid
 from covmetric.experiments.estimates import mean_and_standard_error
 from covmetric.experiments.methods import Training, available_methods
 from covmetric.learning.search import choose_candidate
 from covmetric.learning.splits import make_splits
 
-AUTO, WINNER, SEARCH = "rule='auto'", "best score", "CovMetricCV() 3-NN"
+AUTO, REDRAWN, WINNER, SEARCH = "rule='auto'", "random folds", "best score", "CovMetricCV() 3-NN"
 RIVALS = ("tangent-logreg", "tangent-svm")
 #: The candidate that rule='auto' prefers, without a search. Its spread shows how much is due to the trials themselves.
-NO_SEARCH = "no search"
-METHODS = (AUTO, WINNER, NO_SEARCH, SEARCH, *RIVALS)
+NO_SEARCH, MDM = "no search", "mdm"
+METHODS = (AUTO, REDRAWN, WINNER, NO_SEARCH, MDM, SEARCH, *RIVALS)
 SEEDS, SUBSAMPLES = "seeds", "subsamples"
 FRACTION = 0.9
 ROUNDS = 5
 
 
-@functools.cache
-def _emg():
-    return load_emg()
-
-
 def emg(seed: int):
     """Return a split that trains on one session of a person and tests on the other one; both orders are possible."""
-    data = _emg()
+    data = problems.emg()
     people = np.unique(data.person)
     person = data.person == people[seed % len(people)]
     first = 1 + seed // len(people) % 2
@@ -74,12 +71,12 @@ DATA: dict[str, tuple[Callable, int]] = {
 }
 
 
-def fit_auto(X, codes, groups, seed: int):
-    """Return rule='auto', fitted, and the metric with the single rule that scores best in the same search.
+def fit_redrawn(X, codes, groups, seed: int):
+    """Return rule='auto' with random folds, and the metric with the single rule that scores best in the same search.
 
     The scores do not depend on n_std_errors, so one search is enough for both.
     """
-    auto = CovMetricClassifier(rule="auto", random_state=seed).fit(X, codes, groups)
+    auto = CovMetricClassifier(default_search(cv=FOLDS, random_state=seed), rule="auto").fit(X, codes, groups)
     search = auto.learner_
     scores = np.transpose([search.cv_results_[f"split{fold}_test_score"] for fold in range(_count_folds(search))])
     best = choose_candidate(make_grid(search, X).preference, scores, 0.0)
@@ -122,12 +119,17 @@ def run(name: str, split: int, seed: int, subsample: int | None, methods=METHODS
     fitted: dict[str, tuple] = {}
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")
-        if AUTO in methods or WINNER in methods:
-            auto, winner, winner_choice = fit_auto(*arguments)
-            fitted |= {AUTO: (auto, choice(auto.learner_.best_params_)), WINNER: (winner, winner_choice)}
+        if AUTO in methods:
+            auto = CovMetricClassifier(rule="auto", random_state=seed).fit(*arguments[:3])
+            fitted[AUTO] = auto, choice(auto.learner_.best_params_)
+        if REDRAWN in methods or WINNER in methods:
+            auto, winner, winner_choice = fit_redrawn(*arguments)
+            fitted |= {REDRAWN: (auto, choice(auto.learner_.best_params_)), WINNER: (winner, winner_choice)}
         if NO_SEARCH in methods:
             first = CovMetric("relog", lam=1e-2, random_state=seed)
             fitted[NO_SEARCH] = CovMetricClassifier(first, rule="svm").fit(*arguments[:3]), "relog 0.01 svm 1"
+        if MDM in methods:
+            fitted[MDM] = fit_rival(MDM, *arguments), ""
         if SEARCH in methods:
             search = CovMetricClassifier(CovMetricCV(random_state=seed)).fit(*arguments[:3])
             fitted[SEARCH] = search, choice(search.learner_.best_params_)
@@ -219,9 +221,8 @@ def describe_choices(rows: list[dict]) -> str:
 
 def searches(seed: int) -> dict[str, CovMetricClassifier]:
     """Return the earlier default search, which took the best score on three folds, and the default searches."""
-    earlier = CovMetricCV(
-        ["log", "relog", "sqrt", "chol"], lambdas=(1e-1, 1e-2, 1e-3, 1e-4), cv=3, n_std_errors=0, random_state=seed
-    )
+    settings = {"pairs": "neighbors", "lambdas": (1e-1, 1e-2, 1e-3, 1e-4), "cv": 3, "n_std_errors": 0}
+    earlier = CovMetricCV(["log", "relog", "sqrt", "chol"], **settings, random_state=seed)
     return {
         "earlier CovMetricCV()": CovMetricClassifier(earlier),
         "CovMetricCV()": CovMetricClassifier(CovMetricCV(random_state=seed)),

@@ -563,3 +563,17 @@ def lda_probabilities(vectors, codes, queries, n_classes):
         for c, mean in means.items():
             result[i, c] = np.exp(-(query - mean) @ inverse @ (query - mean) / unit)
     return result / result.sum(axis=1, keepdims=True)
+
+
+def coupled_probabilities(log_odds, n_classes, n_leading=6):
+    """Couple pairwise odds: squared geometric means over the leading opponents, row by row."""
+    pairs = [(i, j) for i in range(n_classes) for j in range(i + 1, n_classes)]
+    rows = []
+    for odds in np.exp(log_odds):
+        r = np.ones((n_classes, n_classes))  # r[i, j] is the probability of i against j
+        for (i, j), one in zip(pairs, odds, strict=True):
+            r[i, j], r[j, i] = one / (1.0 + one), 1.0 / (1.0 + one)
+        leading = sorted(range(n_classes), key=lambda i: -np.prod(r[i]))[:n_leading]
+        strengths = [np.prod([r[i, j] for j in leading]) ** (2.0 / len(leading)) for i in range(n_classes)]
+        rows.append(np.array(strengths) / sum(strengths))
+    return np.array(rows)

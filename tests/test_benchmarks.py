@@ -24,6 +24,7 @@ from benchmarks import (
     steadiness,
 )
 from covmetric import CovMetricClassifier, Status, make_paper_problem, save_model, solve
+from covmetric.estimators.default_search import default_search
 from covmetric.experiments import methods
 from covmetric.learning.splits import make_splits
 
@@ -134,6 +135,13 @@ def test_recognition_has_all_methods(name, data_folder, monkeypatch, capsys):
     assert "rule='auto' minus the best of pyRiemann" in capsys.readouterr().out
 
 
+def test_recognition_measures_only_what_is_missing():
+    rows = [{"data": "NATOPS", "seed": 0, "method": "mdm"}, {"data": "NATOPS", "seed": 1, "method": "fgmdm"}]
+    rows += [{"data": "NATOPS", "seed": 0, "method": "fgmdm", "failure": "singular"}]
+    tasks = recognition.missing_tasks(rows, ["NATOPS", "ERing"], 2, ["mdm", "fgmdm"])
+    assert tasks == [("NATOPS", 1, ["mdm"]), ("ERing", 0, ["mdm", "fgmdm"]), ("ERing", 1, ["mdm", "fgmdm"])]
+
+
 @pytest.mark.shared
 def test_recognition_splits_eth80_with_five_objects_a_class(data_folder, monkeypatch):
     monkeypatch.setattr(problems, "_DATA", data_folder)
@@ -156,8 +164,8 @@ def overlapping_classes(seed=0):
 
 def test_steadiness_best_score_equals_a_search_without_standard_errors():
     X, y = overlapping_classes(seed=2)
-    auto, winner, choice = steadiness.fit_auto(X[:40], y[:40], None, 0)
-    search = auto._default_learner(X).set_params(n_std_errors=0.0, random_state=0).fit(X[:40], y[:40])
+    auto, winner, choice = steadiness.fit_redrawn(X[:40], y[:40], None, 0)
+    search = default_search(cv=5, n_std_errors=0.0, random_state=0).fit(X[:40], y[:40])
     assert choice == steadiness.choice(search.best_params_)
     assert choice != steadiness.choice(auto.learner_.best_params_)  # otherwise the test shows nothing
     expected = CovMetricClassifier(search.best_estimator_, **search.best_rule_).fit(X[:40], y[:40])
@@ -166,7 +174,7 @@ def test_steadiness_best_score_equals_a_search_without_standard_errors():
 
 def test_steadiness_tunes_rivals_on_the_folds_of_our_search(monkeypatch):
     X, y = overlapping_classes()
-    search = CovMetricClassifier(rule="auto", random_state=3).fit(X, y).learner_
+    search = steadiness.fit_redrawn(X, y, None, 3)[0].learner_
     splits = make_splits(5, X, y, None, search.best_estimator_.random_state)
     monkeypatch.setattr(methods, "CS", [1.0])
     rival = steadiness.fit_rival("tangent-svm", X, y, None, 3)
@@ -212,7 +220,7 @@ def test_steadiness_has_all_methods(name, data_folder, monkeypatch, capsys):
 def test_steadiness_trains_on_one_session_of_the_gestures(monkeypatch):
     person, session = np.array(["GM", "TL"]).repeat(4), np.array([1, 1, 2, 2] * 2)
     X, y, rounds = np.ones((8, 2, 2)), np.zeros(8), np.arange(8)
-    monkeypatch.setattr(steadiness, "_emg", lambda: Bunch(X=X, y=y, groups=rounds, person=person, session=session))
+    monkeypatch.setattr(problems, "emg", lambda: Bunch(X=X, y=y, groups=rounds, person=person, session=session))
     parts = [[part.tolist() for part in steadiness.emg(seed)[3:]] for seed in range(4)]
     assert parts == [[[0, 1], [2, 3]], [[4, 5], [6, 7]], [[2, 3], [0, 1]], [[6, 7], [4, 5]]]
 

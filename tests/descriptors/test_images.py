@@ -13,9 +13,9 @@ from sklearn.pipeline import make_pipeline
 
 from covmetric import CovMetricClassifier
 from covmetric.descriptors.features import FEATURE_SETS, pixel_features
-from covmetric.descriptors.images import ImageCovariances
+from covmetric.descriptors.images import ImageCovariances, _describe_batch, _Job
 from covmetric.descriptors.reading import UnreadableImage, read_image
-from covmetric.descriptors.regions import Boxes, GridPatches, RandomPatches, Whole
+from covmetric.descriptors.regions import Boxes, GridPatches, RandomPatches, Whole, get_regions
 from tests import naive
 from tests.descriptors.images import COLOUR, GREY, numpy_covariances, write_damaged_files
 
@@ -206,3 +206,20 @@ def test_eth80_images(data_folder):
     expected = naive.region_covariance(read_image(paths[0]), FEATURE_SETS["colour"], [0, 0, 128, 128])
     np.testing.assert_allclose(X[0], expected, rtol=1e-10, atol=1e-9)
     assert (np.linalg.eigvalsh(X) > 0.0).all()
+
+
+def test_failures_do_not_keep_the_pixels_of_their_images(tmp_path):
+    Image.fromarray(np.zeros((20, 20), dtype=np.uint8)).save(tmp_path / "small.png")
+    (tmp_path / "damaged.png").write_bytes((tmp_path / "small.png").read_bytes()[:40])
+    regions = get_regions("grid", size=30)
+    jobs = [_Job(i, tmp_path / name, None, regions) for i, name in enumerate(("small.png", "damaged.png"))]
+    for failure in _describe_batch(jobs, ["I"], single_region=False):
+        error = failure.error
+        while error is not None:
+            assert error.__traceback__ is None
+            error = error.__cause__ or error.__context__
+
+
+def test_lack_of_memory_for_the_allocation_hint_is_ignored(monkeypatch):
+    monkeypatch.setattr("covmetric.descriptors.images.MALLOC_KEPT_BYTES", 2**60)
+    assert ImageCovariances().transform([GREY]).shape == (1, 5, 5)

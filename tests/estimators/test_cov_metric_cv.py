@@ -75,8 +75,9 @@ def test_groups_of_any_type_are_accepted(data):
     X, y = data
     groups = np.arange(90) // 6
     splits = list(StratifiedGroupKFold(4).split(X, y, groups))
-    by_splitter = CovMetricCV(random_state=0, phi="log", cv=StratifiedGroupKFold(4)).fit(X, y, groups=groups)
-    by_list = CovMetricCV(random_state=0, phi="log", cv=splits).fit(X, y)
+    settings = {"random_state": 0, "phi": "log", "pairs": NeighborPairs(groups="ignore")}
+    by_splitter = CovMetricCV(**settings, cv=StratifiedGroupKFold(4)).fit(X, y, groups=groups)
+    by_list = CovMetricCV(**settings, cv=splits).fit(X, y)
     np.testing.assert_array_equal(
         by_splitter.cv_results_["split3_test_score"], by_list.cv_results_["split3_test_score"]
     )
@@ -94,8 +95,10 @@ def test_groups_prevent_optimistic_scores():
     X, y, groups = A @ A.swapaxes(1, 2), np.repeat(np.arange(30) % 2, 4), np.repeat(np.arange(30), 4)
     settings = {"random_state": 0, "phi": "log", "lambdas": [1e-1]}
     settings["n_neighbors"] = 1
-    assert CovMetricCV(**settings).fit(X, y).best_score_ == 1.0
-    assert CovMetricCV(**settings).fit(X, y, groups=groups).best_score_ < 0.75
+    assert CovMetricCV(**settings, cv=5).fit(X, y).best_score_ == 1.0
+    assert CovMetricCV(**settings, cv=5).fit(X, y, groups=groups).best_score_ < 0.75
+    # By default, consecutive examples of a class stay together, which are the views of an object here.
+    assert CovMetricCV(**settings).fit(X, y).best_score_ < 0.75
     loo = CovMetricCV(**settings, cv="loo")
     assert loo.fit(X, y).best_score_ == 1.0
     assert loo.fit(X, y, groups=groups).best_score_ < 0.9
@@ -196,10 +199,11 @@ def test_killed_worker_keeps_the_best_candidate_so_far(data, monkeypatch, after)
             raise TerminatedWorkerError("a worker process was killed")
         return real(*arguments)
 
-    whole = CovMetricCV(random_state=0, phi=["id", "log"]).fit(X, y).cv_results_
+    settings = {"random_state": 0, "phi": ["id", "log"], "n_std_errors": 0}
+    whole = CovMetricCV(**settings).fit(X, y).cv_results_
     monkeypatch.setattr(search_module, "score_candidates", dying)
     with pytest.warns(UserWarning, match=r"cut short \(TerminatedWorkerError: a worker process was killed"):
-        search = CovMetricCV(random_state=0, phi=["id", "log"]).fit(X, y)
+        search = CovMetricCV(**settings).fit(X, y)
     folds = max(after // 2, 1)
     expected = np.mean([whole[f"split{f}_test_score"] for f in range(folds)], axis=0)
     if after == 1:
@@ -280,15 +284,14 @@ def test_the_first_of_candidates_about_as_good_as_the_best_is_chosen(data):
     """First by the rule and its parameter, then by Phi, the prior and lambda, in the order of the lists."""
     X, y = data
     phis, priors, rules, lambdas, C = ["log", "chol"], ["within", "identity"], ["svm", "mean"], [1e-2, 1e-1], [3.0, 1.0]
-    search = CovMetricCV(
-        phis, prior=priors, rule=rules, lambdas=lambdas, C=C, n_std_errors=1e6, random_state=0
-    ).fit(X, y)  # fmt: skip
+    settings = {"pairs": "neighbors", "n_std_errors": 1e6, "random_state": 0}
+    search = CovMetricCV(phis, prior=priors, rule=rules, lambdas=lambdas, C=C, **settings).fit(X, y)
     first = {"phi": "log", "prior": "within", "pairs": "neighbors", "slack": "is", "lam": 1e-2, "rule": "svm", "C": 3.0}
     assert search.best_params_ == first
     assert search.best_estimator_.prior == "within"
-    reverse = CovMetricCV(
-        phis[::-1], prior=priors[::-1], rule=rules[::-1], lambdas=[np.inf, *lambdas], n_std_errors=1e6, random_state=0
-    ).fit(X, y)
+    reverse = CovMetricCV(phis[::-1], prior=priors[::-1], rule=rules[::-1], lambdas=[np.inf, *lambdas], **settings).fit(
+        X, y
+    )
     assert reverse.best_params_ == {
         "phi": "chol", "prior": "identity", "pairs": "neighbors", "slack": "is", "lam": np.inf, "rule": "mean",
         "C": None,
@@ -320,10 +323,27 @@ def test_a_list_with_one_prior_is_that_prior(data):
 def test_choice_depends_less_on_the_folds_with_a_tolerance(data):
     X, y = data
     chosen = {
-        n_std_errors: {
-            str(CovMetricCV(["log", "relog"], n_std_errors=n_std_errors, random_state=seed).fit(X, y).best_params_)
+        n: {
+            str(CovMetricCV(["log", "relog"], cv=5, n_std_errors=n, random_state=seed).fit(X, y).best_params_)
             for seed in range(6)
         }
-        for n_std_errors in (0.0, 1.5)
+        for n in (0.0, 1.5)
     }
     assert len(chosen[1.5]) < len(chosen[0.0])
+
+
+def test_the_default_search_does_not_depend_on_the_seed(data):
+    X, y = data
+    first, second = (CovMetricCV(["log", "chol"], random_state=seed).fit(X, y) for seed in (0, 1))
+    np.testing.assert_array_equal(first.cv_results_["mean_test_score"], second.cv_results_["mean_test_score"])
+    assert str(first.best_params_) == str(second.best_params_)
+    np.testing.assert_array_equal(first.W_, second.W_)
+
+
+def test_a_search_for_a_rule_takes_ten_neighbours_and_a_search_for_new_classes_five(data):
+    X, y = data
+    found = CovMetricCV("log").fit(X, y).best_params_["pairs"]
+    assert isinstance(found, NeighborPairs)
+    assert found.budget == 10
+    assert CovMetricCV("log", scoring="recall_at_1").fit(X, y).best_params_["pairs"] == "neighbors"
+    assert CovMetricClassifier(rule="auto").fit(X, y).learner_.best_params_["pairs"] == "neighbors"

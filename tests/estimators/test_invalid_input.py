@@ -25,6 +25,7 @@ from tests.estimators.cases import output
         (lambda X, y: (X + np.nan, y), r"X\[0, 0, 0\] is nan: NaN and infinity"),
         (lambda X, y: (X + np.triu(np.ones((4, 4)), 1), y), r"X\[0\] is not symmetric"),
         (lambda X, y: (X[:, :1] * X[:, :1].swapaxes(1, 2), y), r"X\[0\] is not positive definite.*set reg"),
+        (lambda X, y: ([x[: 2 + i % 2] for i, x in enumerate(X)], y), r"examples that all have one shape"),
         (lambda X, y: (X, 0 * y), r"y has only one class, (np.int64\()?0"),
         (lambda X, y: (X, y[:-1]), r"inconsistent numbers of samples"),
         (lambda X, y: (X, y + 0.5), r"Unknown label type"),

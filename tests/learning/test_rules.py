@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
 from covmetric.learning.rules import RULES, LdaRule, LogisticRule, MeanRule, NeighborsRule, SvmRule, get_rule, neighbors
+from covmetric.learning.rules.svm import couple_pairs
 from covmetric.neighbors import BruteSearch
 from tests import naive
 from tests.data import quoted
@@ -265,6 +266,31 @@ def test_svm_rule_couples_one_machine_for_each_pair_of_classes(C, q, classes):
     clear = np.sort(expected, axis=1)[:, -1] - np.sort(expected, axis=1)[:, -2] > 0.01
     assert clear.mean() > 0.8
     np.testing.assert_array_equal(rule.predict(queries)[clear], np.array(classes)[expected.argmax(axis=1)][clear])
+
+
+@pytest.mark.parametrize("n_classes", [2, 3, 6, 7, 15])
+def test_pairs_are_coupled_by_their_geometric_means_over_the_leading_classes(n_classes):
+    log_odds = 2.0 * np.random.default_rng(0).standard_normal((20, n_classes * (n_classes - 1) // 2))
+    expected = naive.coupled_probabilities(log_odds, n_classes)
+    np.testing.assert_allclose(couple_pairs(log_odds, n_classes), expected, rtol=1e-12)
+
+
+def test_classes_that_lose_all_comparisons_hardly_change_the_odds_of_the_others():
+    def odds_of_the_first_two(n_classes):
+        pairs = zip(*np.triu_indices(n_classes, 1), strict=True)
+        p = couple_pairs(np.array([[1.0 if pair == (0, 1) else 4.0 for pair in pairs]]), n_classes)[0]
+        return p[0] / p[1]
+
+    few, many = odds_of_the_first_two(6), odds_of_the_first_two(100)
+    assert few > 1.3
+    assert many == pytest.approx(few, rel=0.05)
+
+
+def test_svm_rule_couples_many_classes():
+    vectors, codes = labelled_vectors(count=80, classes=tuple(range(8)))
+    rule = SvmRule(8).fit(vectors, codes)
+    log_odds = 4.0 * rule._model.decision_function(in_units_of_the_spread(vectors, vectors)[1])
+    np.testing.assert_allclose(rule.probabilities(vectors), naive.coupled_probabilities(log_odds, 8), rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", ["lda", "logistic", "svm"])

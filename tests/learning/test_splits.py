@@ -195,5 +195,9 @@ def test_each_of_a_few_groups_with_all_classes_is_a_fold_by_default(n_groups, ex
     assert len(make_splits(None, np.zeros((len(codes), 2)), codes, groups, 0)) == min(5, n_groups)
 
 
-def test_five_folds_are_the_default():
-    assert parts(make_splits(None, X, CODES, None, 3)) == parts(make_splits(5, X, CODES, None, 3))
+def test_five_folds_that_are_not_random_are_the_default():
+    expected = expected_parts(StratifiedKFold(5))
+    assert parts(make_splits(None, X, CODES, None, 3)) == parts(make_splits(None, X, CODES, None, 4)) == expected
+    uneven = GROUPS % 4  # no group is a fold of its own
+    expected = expected_parts(StratifiedGroupKFold(4), groups=uneven)
+    assert parts(make_splits(None, X, CODES, uneven, 3)) == parts(make_splits(None, X, CODES, uneven, 4)) == expected

@@ -170,6 +170,7 @@ def test_overflow_is_refused():
         (lambda m, X: m.class_means(X, [np.nan] * 12), "y has NaN entries, which are not classes"),
         (lambda m, X: m.class_means(X[:0], []), "y must have one entry per example"),
         (lambda m, X: m.mean(X, [-1.0, *[1.0] * 11]), r"sample_weight\[0\] is -1.0: every entry must be >= 0"),
+        (lambda m, X: m.distance(X[:3], X[:2]), r"their axes are \(3,\) and \(2,\); .* use pairwise"),
         (lambda m, X: m.pairwise(X, n_jobs=0), "n_jobs must be None or an integer other than 0, got 0"),
         (
             lambda *_: LearnedMetric("log", np.eye(4)),

@@ -1,4 +1,4 @@
-"""The rounding bound of values that are corrected for the residual of the factor, against docs/theory/mathematics.md.
+"""The rounding bound of values that are corrected for the residual of the factor, against docs/theory/rounding.md.
 
 A factor that is off by far more than rounding makes every term of the bound large enough to be seen, and the correction
 has to make up for it.

@@ -1,4 +1,4 @@
-"""The bound on the rounding error of a certificate, term by term, against the formulas in docs/theory/mathematics.md.
+"""The bound on the rounding error of a certificate, term by term, against the formulas in docs/theory/rounding.md.
 
 The literal bounds below share no code with the library; a term that is dropped or scaled changes the comparison.
 """

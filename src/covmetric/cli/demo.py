@@ -130,7 +130,8 @@ def as_dict(table: GestureTable) -> dict[str, Any]:
                 "method": run.row.method,
                 "person": run.row.person,
                 "seed": run.row.seed,
-                "chosen": learner.best_params_,
+                # The pairs are an object.
+                "chosen": {**learner.best_params_, "pairs": str(learner.best_params_["pairs"])},
                 "rule": run.classifier.rule_,
                 "status": learner.status_.name,
                 "certificate": None if learner.result_ is None else asdict(learner.result_.certificate),

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from scipy.ndimage import correlate1d
 
 from covmetric._utils.validation import FloatArray, first_index
@@ -20,6 +21,8 @@ FeatureFunction = Callable[[FloatArray], Any]
 Feature = str | FeatureFunction
 #: A name from `FEATURE_SETS`, or a list of features.
 Features = str | Sequence[Feature]
+#: The features in `FEATURES` of a pixel depend on pixels that are at most so many rows away.
+REACH = 16
 
 
 class Planes:
@@ -30,7 +33,9 @@ class Planes:
     Parameters
     ----------
     pixels : array of shape (rows, columns) or (rows, columns, 3)
-        The image, in float64.
+        The image, or some rows of it, in float64.
+    first_row : int, default=0
+        The row of the image that `pixels` begin with.
 
     References
     ----------
@@ -38,8 +43,9 @@ class Planes:
        ECCV 2006.
     """
 
-    def __init__(self, pixels: FloatArray) -> None:
+    def __init__(self, pixels: FloatArray, first_row: int = 0) -> None:
         self.pixels = pixels
+        self.first_row = first_row
 
     def channel(self, index: int) -> FloatArray:
         """Return a colour channel.
@@ -108,7 +114,8 @@ class Planes:
             The coordinates, counted from 0.
         """
         shape = self.pixels.shape[:2]
-        numbers = np.arange(shape[axis], dtype=np.float64)
+        first = self.first_row if axis == 0 else 0
+        numbers = np.arange(first, first + shape[axis], dtype=np.float64)
         return np.broadcast_to(numbers[:, None] if axis == 0 else numbers, shape)
 
 
@@ -175,14 +182,66 @@ def pixel_features(image: Any, features: Features = "grey") -> FloatArray:
     """
     selected = feature_list(features)
     pixels = check_image(image)
-    planes = Planes(pixels)
-    result = np.empty((len(selected), *pixels.shape[:2]))
-    for k, feature in enumerate(selected):
+    return features_of_rows(pixels, selected, evaluate_functions(pixels, selected), 0, len(pixels))
+
+
+def features_of_rows(
+    pixels: npt.NDArray[Any], features: list[Feature], evaluated: dict[int, FloatArray], top: int, bottom: int
+) -> FloatArray:
+    """Compute the features of some rows of an image.
+
+    Parameters
+    ----------
+    pixels : array of shape (rows, columns) or (rows, columns, 3)
+        The whole image, as returned by `check_pixels`.
+    features : list
+        Names from `FEATURES` and functions.
+    evaluated : dict
+        The results of the functions, as returned by `evaluate_functions`.
+    top, bottom : int
+        The first row, and the row after the last.
+
+    Returns
+    -------
+    array of shape (d, bottom - top, columns)
+        The features, which have the same bits as those rows of the features of the whole image.
+    """
+    first, last = max(0, top - REACH), min(len(pixels), bottom + REACH)
+    planes = Planes(np.ascontiguousarray(pixels[first:last], dtype=np.float64), first)
+    result = np.empty((len(features), bottom - top, pixels.shape[1]))
+    for k, feature in enumerate(features):
         if isinstance(feature, str):
-            result[k] = FEATURES[feature](planes)
+            result[k] = FEATURES[feature](planes)[top - first : bottom - first]
         else:
-            result[k] = _evaluate(feature, _function_name(feature, k), pixels)
+            result[k] = evaluated[k][top:bottom]
     return result
+
+
+def evaluate_functions(pixels: npt.NDArray[Any], features: list[Feature]) -> dict[int, FloatArray]:
+    """Call the functions among the features with the whole image.
+
+    Parameters
+    ----------
+    pixels : array of shape (rows, columns) or (rows, columns, 3)
+        The image, as returned by `check_pixels`.
+    features : list
+        Names from `FEATURES` and functions.
+
+    Returns
+    -------
+    dict of int to array of shape (rows, columns)
+        The results by the positions of the functions.
+
+    Raises
+    ------
+    ValueError
+        If a result is not real and finite, or has the wrong shape.
+    """
+    functions = {k: feature for k, feature in enumerate(features) if not isinstance(feature, str)}
+    if not functions:
+        return {}
+    floats: FloatArray = np.ascontiguousarray(pixels, dtype=np.float64)
+    return {k: _evaluate(function, _function_name(function, k), floats) for k, function in functions.items()}
 
 
 def feature_list(features: Any) -> list[Feature]:
@@ -261,6 +320,28 @@ def check_image(image: Any) -> FloatArray:
     ValueError
         If the image has the wrong shape, has no pixels, is not numeric, or contains NaN or infinity.
     """
+    pixels: FloatArray = np.ascontiguousarray(check_pixels(image), dtype=np.float64)
+    return pixels
+
+
+def check_pixels(image: Any) -> npt.NDArray[Any]:
+    """Return an image as an array of its own type, without a copy if it is one already.
+
+    Parameters
+    ----------
+    image : array of shape (rows, columns) or (rows, columns, 3)
+        The image, of any real dtype.
+
+    Returns
+    -------
+    array of shape (rows, columns) or (rows, columns, 3)
+        The image.
+
+    Raises
+    ------
+    ValueError
+        If the image has the wrong shape, has no pixels, is not numeric, or contains NaN or infinity.
+    """
     try:
         array = np.asarray(image)
     except ValueError as error:
@@ -275,11 +356,10 @@ def check_image(image: Any) -> FloatArray:
         )
     if array.size == 0:
         raise ValueError(f"the image has no pixels: its shape is {array.shape}")
-    pixels: FloatArray = np.ascontiguousarray(array, dtype=np.float64)
-    if not np.isfinite(pixels).all():
-        where = first_index(~np.isfinite(pixels))
-        raise ValueError(f"the image{where} is {pixels[tuple(where)]}: NaN and infinity are not allowed")
-    return pixels
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        where = first_index(~np.isfinite(array))
+        raise ValueError(f"the image{where} is {array[tuple(where)]}: NaN and infinity are not allowed")
+    return array
 
 
 def _evaluate(feature: FeatureFunction, name: str, pixels: FloatArray) -> FloatArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -17,10 +18,10 @@ from covmetric._utils.tuning import IMAGES_PER_JOB
 from covmetric._utils.validation import FloatArray, IntArray, check_n_jobs
 from covmetric._utils.warning import warn
 from covmetric.descriptors.base import Descriptor
-from covmetric.descriptors.features import Feature, Features, feature_list, feature_names, pixel_features
-from covmetric.descriptors.integral import box_covariances
-from covmetric.descriptors.reading import UnreadableImage, read_image, read_image_and_mask
+from covmetric.descriptors.features import Feature, Features, feature_list, feature_names
+from covmetric.descriptors.reading import UnreadableImage, read_pixels
 from covmetric.descriptors.regions import Regions, get_regions
+from covmetric.descriptors.strips import image_covariances
 
 #: Bytes of a block that is allocated and freed before a batch of images. glibc's malloc returns large freed blocks to
 #: the system, but once a block of up to 32 MiB (DEFAULT_MMAP_THRESHOLD_MAX, header included) was freed, it keeps blocks
@@ -287,7 +288,8 @@ class _Failure:
 
 
 def _describe_batch(jobs: list[_Job], features: list[Feature], single_region: bool) -> list[_Described | _Failure]:
-    np.empty(MALLOC_KEPT_BYTES, dtype=np.uint8)  # freed immediately; see MALLOC_KEPT_BYTES
+    with suppress(MemoryError):  # which the images themselves may not need
+        np.empty(MALLOC_KEPT_BYTES, dtype=np.uint8)  # freed immediately; see MALLOC_KEPT_BYTES
     # The last bits of a matrix product depend on the number of BLAS threads, which each worker process has to set.
     with limited_threads(1):
         return [_describe_image(job, features, single_region) for job in jobs]
@@ -297,9 +299,9 @@ def _describe_image(job: _Job, features: list[Feature], single_region: bool) -> 
     """Describe the regions of an image; return errors of the image, but raise errors of the settings."""
     try:
         if isinstance(job.mask, str):
-            pixels, mask = read_image_and_mask(job.source)
+            pixels, mask = read_pixels(job.source, with_mask=True)
         else:
-            pixels, mask = read_image(job.source), job.mask
+            pixels, mask = read_pixels(job.source)[0], job.mask
         boxes = job.regions.select((pixels.shape[0], pixels.shape[1]), job.index)
     except (ValueError, OSError) as error:
         return _Failure(job.index, _with_image_name(error, job))
@@ -309,13 +311,18 @@ def _describe_image(job: _Job, features: list[Feature], single_region: bool) -> 
             f"{type(job.regions).__name__}: call describe, which returns the image of each matrix"
         )
     try:
-        return _Described(job.index, box_covariances(pixel_features(pixels, features), boxes, mask), boxes)
+        return _Described(job.index, image_covariances(pixels, features, boxes, mask), boxes)
     except ValueError as error:
         return _Failure(job.index, _with_image_name(error, job))
+    except MemoryError:
+        rows, columns = pixels.shape[:2]
+        reason = f"there is not enough memory to describe its {rows} x {columns} pixels: use smaller images"
+        return _Failure(job.index, _with_image_name(ValueError(reason), job))
 
 
 def _with_image_name(error: Exception, job: _Job) -> Exception:
-    """Return the same error with the name of the image in its message."""
+    """Return the same error with the name of the image in its message, and without the frames that hold its pixels."""
+    _drop_frames(error)
     if isinstance(error, OSError):  # its message contains the path already
         return error
     path = repr(os.fspath(job.source)) if isinstance(job.source, str | os.PathLike) else ""
@@ -324,6 +331,13 @@ def _with_image_name(error: Exception, job: _Job) -> Exception:
     renamed = error_type(f"{name}: {error}")
     renamed.__cause__ = error
     return renamed
+
+
+def _drop_frames(error: BaseException | None) -> None:
+    """Let go of the local variables of an error and of its causes, which would stay in memory as long as the error."""
+    while error is not None:
+        error.__traceback__ = None
+        error = error.__cause__ or error.__context__
 
 
 def _as_list(images: Any) -> list[Any]:

@@ -66,7 +66,30 @@ def box_covariances(features: Any, boxes: Any, mask: Any = None) -> FloatArray:
             [1235., 5451.]]])
     """
     planes, table, pixels = _check_inputs(features, boxes, mask)
-    with np.errstate(over="ignore", invalid="ignore"):  # checked below
+    check_counts(box_counts(table, planes.shape[1:], pixels), table, mask is not None)
+    covariances = covariances_of_boxes(planes, table, pixels)
+    check_overflow(covariances, table)
+    return covariances
+
+
+def covariances_of_boxes(planes: FloatArray, table: IntArray, pixels: BoolArray | None) -> FloatArray:
+    """Compute the covariance matrices as `box_covariances` does, without its checks.
+
+    Parameters
+    ----------
+    planes : array of shape (d, rows, columns)
+        The features of each pixel.
+    table : array of int of shape (P, 4)
+        The boxes, as rows [top, left, height, width].
+    pixels : array of bool of shape (rows, columns) or None
+        The pixels that count.
+
+    Returns
+    -------
+    array of shape (P, d, d)
+        The covariance matrices, which may have overflowed.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):  # `check_overflow` follows
         integral_cost, direct_cost = predicted_costs(planes.shape, table)
         if integral_cost < direct_cost:
             covariances, accurate = integral_covariances(planes, table, pixels)
@@ -74,11 +97,6 @@ def box_covariances(features: Any, boxes: Any, mask: Any = None) -> FloatArray:
             covariances[inaccurate] = direct_covariances(planes, table[inaccurate], pixels)
         else:
             covariances = direct_covariances(planes, table, pixels)
-    if not np.isfinite(covariances).all():
-        where = first_index(~np.isfinite(covariances))[0]
-        raise ValueError(
-            f"the covariance over boxes[{where}] = {table[where].tolist()} overflows: rescale the features"
-        )
     return covariances
 
 
@@ -241,15 +259,64 @@ def _check_inputs(features: Any, boxes: Any, mask: Any) -> tuple[FloatArray, Int
         raise ValueError(f"features{where} is {planes[tuple(where)]}: NaN and infinity are not allowed")
     rows, columns = planes.shape[1:]
     table = check_boxes(boxes, (rows, columns))
-    pixels = None if mask is None else check_mask(mask, (rows, columns))
-    counts = BoxGrid.from_boxes(table, (rows, columns), pixels).box_counts if len(table) else np.empty(0)
+    return planes, table, None if mask is None else check_mask(mask, (rows, columns))
+
+
+def box_counts(table: IntArray, shape: tuple[int, ...], pixels: BoolArray | None) -> FloatArray:
+    """Return the numbers of pixels that count in each box.
+
+    Parameters
+    ----------
+    table : array of int of shape (P, 4)
+        The boxes, as rows [top, left, height, width].
+    shape : (rows, columns)
+        The shape of the image.
+    pixels : array of bool of shape (rows, columns) or None
+        The pixels that count.
+
+    Returns
+    -------
+    array of shape (P,)
+        The numbers, as floats.
+    """
+    return BoxGrid.from_boxes(table, shape, pixels).box_counts if len(table) else np.empty(0)
+
+
+def check_counts(counts: FloatArray, table: IntArray, masked: bool) -> None:
+    """Raise ValueError if a box has fewer than two pixels that count.
+
+    Parameters
+    ----------
+    counts : array of shape (P,)
+        The numbers of pixels that count.
+    table : array of int of shape (P, 4)
+        The boxes, as rows [top, left, height, width].
+    masked : bool
+        Whether there is a mask.
+    """
     if (counts < 2).any():
         k = first_index(counts < 2)[0]
-        within = "" if mask is None else " in the mask"
+        within = " in the mask" if masked else ""
         raise ValueError(
             f"boxes[{k}] = {table[k].tolist()} has {int(counts[k])} pixel(s){within}: a covariance needs at least two"
         )
-    return planes, table, pixels
+
+
+def check_overflow(covariances: FloatArray, table: IntArray) -> None:
+    """Raise ValueError if a covariance matrix has overflowed.
+
+    Parameters
+    ----------
+    covariances : array of shape (P, d, d)
+        The covariance matrices.
+    table : array of int of shape (P, 4)
+        The boxes, as rows [top, left, height, width].
+    """
+    if not np.isfinite(covariances).all():
+        where = first_index(~np.isfinite(covariances))[0]
+        raise ValueError(
+            f"the covariance over boxes[{where}] = {table[where].tolist()} overflows: rescale the features"
+        )
 
 
 def check_mask(mask: Any, shape: tuple[int, int]) -> BoolArray:

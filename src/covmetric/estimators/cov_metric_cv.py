@@ -42,8 +42,9 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
     phi : str, Embedding or list of them, default='auto'
         The embeddings to choose from, as in `CovMetric`. 'auto' is 'tangent-pca', 'relog', 'log', 'sqrt' and 'chol'
         for matrices ('tangent-pca', 'relog', 'sqrt' and 'chol' if distances are scored), and 'vector' for vectors.
-    pairs : str, PairSelection or list of them, default='neighbors'
-        The selections of pairs to choose from, as in `CovMetric`.
+    pairs : str, PairSelection or list of them, default='auto'
+        The selections of pairs to choose from, as in `CovMetric`. 'auto' is ``NeighborPairs(10)``, or 'neighbors' if
+        distances are scored.
     slack : str, Slack or list of them, default='is'
         The slack divergences to choose from, as in `CovMetric`.
     lambdas : 'auto', float or list of floats, default='auto'
@@ -82,13 +83,13 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
         The inverse strengths of the regularisation to choose from, for rule='logistic' and rule='svm'. The unit is that
         of `CovMetricClassifier`.
     cv : int, None, 'loo', 'classes', splitter or list of splits, default=None
-        An integer is the number of stratified folds, which is reduced if no class has as many examples or groups. None
-        means 5, but one fold for each group if there are 5 to 10 groups and each has all classes: these folds are not
-        random. 'loo' learns one metric per candidate from all examples, and scores it by the neighbours of each example
-        outside its own group. It is faster, but overestimates the accuracy for small lambda. 'classes' holds out
-        classes: five folds of the classes or, if there are fewer than ten, five draws of two classes. A splitter is an
-        object such as scikit-learn's StratifiedKFold or `ClassKFold`. A split is a tuple of the training and the test
-        indices.
+        An integer is the number of random stratified folds, which is reduced if no class has as many examples or
+        groups. None means 5 stratified folds that are not random: consecutive examples of each class form a fold, as in
+        scikit-learn. If there are 5 to 10 groups and each has all classes, each group is a fold. 'loo' learns one
+        metric per candidate from all examples, and scores it by the neighbours of each example outside its own group.
+        It is faster, but overestimates the accuracy for small lambda. 'classes' holds out classes: five folds of the
+        classes or, if there are fewer than ten, five draws of two classes. A splitter is an object such as
+        scikit-learn's StratifiedKFold or `ClassKFold`. A split is a tuple of the training and the test indices.
     scoring : str, DistanceScorer or None, default=None
         A scorer of the distances between the test examples instead of a decision rule: 'mean_average_precision',
         'recall_at_1', 'one_shot_accuracy', 'five_shot_accuracy', 'verification_auc' or 'neg_verification_eer'. None
@@ -99,7 +100,8 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
     search_tol : float, default=1e-3
         The tolerance on the relative duality gap during the search.
     random_state : int, RandomState, Generator or None, default=None
-        The source of random folds, random pairs and random orders.
+        The source of random folds (if `cv` is an integer or 'classes'), random pairs and random orders. The default
+        search uses none of them, so that its choice does not depend on `random_state`.
     n_jobs : int or None, default=None
         The number of processes that search. The result does not depend on it.
     verbose : int, default=0
@@ -169,7 +171,7 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
         self,
         phi: Any = "auto",
         *,
-        pairs: Any = "neighbors",
+        pairs: Any = "auto",
         slack: Any = "is",
         lambdas: Any = "auto",
         bounds: Any = "absolute",

@@ -18,6 +18,9 @@ _C = (3.0, 30.0)
 #: The rules that `CovMetricClassifier` combines if the learner names none: one with a kernel, a linear and a local one.
 COMBINED_RULES = ("svm", "lda", "neighbors")
 
+# The combined rules gain nothing from more pairs.
+_SETTINGS = {"pairs": "neighbors", "rule": list(COMBINED_RULES), "lambdas": _LAMBDAS, "C": _C}
+
 
 def default_search(vectors: bool = False, **settings: Any) -> CovMetricCV:
     """Return the search for a metric that `CovMetricClassifier` uses if `rule` is 'auto'.
@@ -42,4 +45,4 @@ def default_search(vectors: bool = False, **settings: Any) -> CovMetricCV:
     >>> classifier = CovMetricClassifier(default_search(cv=10, reg=1e-6), rule="auto")
     """
     phi = "auto" if vectors else list(_PHIS)
-    return CovMetricCV(phi, **{"rule": list(COMBINED_RULES), "lambdas": _LAMBDAS, "C": _C, **settings})
+    return CovMetricCV(phi, **{**_SETTINGS, **settings})

@@ -242,7 +242,7 @@ def run_fold(
 
     def inner_folds() -> list[tuple[IntArray, IntArray]]:
         inner_groups = None if groups is None or len(np.unique(groups[train])) < 2 else groups[train]
-        # These are the folds that CovMetricCV(random_state=seed) draws.
+        # These are the folds of CovMetricCV(random_state=seed).
         inner = make_splits(CovMetricCV().cv, X[train], codes[train], inner_groups, _seed(seed))
         return [(one.train, one.test) for one in inner]
 

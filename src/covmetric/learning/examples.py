@@ -57,7 +57,7 @@ def check_examples(estimator: BaseEstimator, X: Any, *, reset: bool = False) -> 
     _refuse_raw_data(X)
     _refuse_repeated_columns(X)
     X, hermitian = _split_complex(X)
-    array = validate_data(estimator, X, reset=reset, **_VALIDATION)
+    array = _validated(estimator, X, reset=reset)
     return _check_shape(array if hermitian is None else hermitian)
 
 
@@ -101,11 +101,21 @@ def check_labelled(
     _refuse_repeated_columns(X)
     _refuse_single_matrix(X, y)
     X, hermitian = _split_complex(X)
-    array, labels = validate_data(estimator, X, y, reset=reset, ensure_min_samples=2 if reset else 1, **_VALIDATION)
+    array, labels = _validated(estimator, X, y, reset=reset, ensure_min_samples=2 if reset else 1)
     check_classification_targets(labels)
     classes, codes = np.unique(labels, return_inverse=True)
     _warn_of_domains(classes)
     return _check_shape(array if hermitian is None else hermitian), classes, codes.astype(np.int64)
+
+
+def _validated(estimator: BaseEstimator, *data: Any, **settings: Any) -> Any:
+    """Return the result of scikit-learn's `validate_data`, with a clear message for examples of different shapes."""
+    try:
+        return validate_data(estimator, *data, **settings, **_VALIDATION)
+    except ValueError as error:
+        if "inhomogeneous" not in str(error):
+            raise
+        raise ValueError(f"X and y must be arrays, with examples that all have one shape: {error}") from None
 
 
 def _warn_of_domains(classes: npt.NDArray[Any]) -> None:

@@ -77,11 +77,11 @@ def make_splits(
     Parameters
     ----------
     cv : int, None, 'loo', 'classes', splitter or list of splits
-        An integer is the number of stratified folds, which is reduced if no class has as many examples or groups. None
-        means 5, but one fold for each group if there are 5 to 10 groups and each has all classes: these folds are not
-        random. 'loo' is leave-one-out, or leave-one-group-out if groups are given. 'classes' holds out classes. A
-        splitter is an object such as scikit-learn's StratifiedKFold. A split is a tuple of the training and the test
-        indices.
+        An integer is the number of random stratified folds, which is reduced if no class has as many examples or
+        groups. None means 5 stratified folds that are not random: consecutive examples of each class form a fold, as in
+        scikit-learn. If there are 5 to 10 groups and each has all classes, each group is a fold. 'loo' is
+        leave-one-out, or leave-one-group-out if groups are given. 'classes' holds out classes. A splitter is an object
+        such as scikit-learn's StratifiedKFold. A split is a tuple of the training and the test indices.
     X : array of shape (l, ...)
         The examples.
     codes : array of int of shape (l,)
@@ -89,7 +89,7 @@ def make_splits(
     groups : array of shape (l,) or None
         The group of each example. Examples of one group stay together.
     seed : int
-        The seed of the random folds.
+        The seed of the random folds. It has no effect if `cv` is None.
     new_classes : bool, default=False
         Whether the test parts may have classes that are not in the training parts.
 
@@ -121,9 +121,11 @@ def make_splits(
             raise ValueError(_INVALID_CV.format(cv))
         everything = np.arange(len(codes))
         return [Split(everything, everything, groups, leave_one_out=True)]
-    if cv is None:
-        cv = LeaveOneGroupOut() if groups is not None and _has_few_crossed_groups(codes, groups) else _FOLDS
-    if is_count(cv):
+    if cv is None and groups is not None and _has_few_crossed_groups(codes, groups):
+        cv = LeaveOneGroupOut()
+    elif cv is None:
+        cv = _stratified_folds(_FOLDS, codes, groups, None)
+    elif is_count(cv):
         cv = _stratified_folds(int(cv), codes, groups, seed)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="The least populated class")
@@ -144,17 +146,20 @@ def _has_few_crossed_groups(codes: IntArray, groups: IntArray) -> bool:
     return _FOLDS <= n_groups <= 2 * _FOLDS and n_combinations == n_groups * len(np.unique(codes))
 
 
-def _stratified_folds(n_folds: int, codes: IntArray, groups: IntArray | None, seed: int) -> Any:
-    """Return a splitter with at most n_folds folds, and at most as many as a class has examples or groups."""
+def _stratified_folds(n_folds: int, codes: IntArray, groups: IntArray | None, seed: int | None) -> Any:
+    """Return a splitter with at most n_folds folds, and at most as many as a class has examples or groups.
+
+    Without a seed, the folds are not random.
+    """
     if n_folds < 2:
         raise ValueError(_INVALID_CV.format(n_folds))
     if groups is not None:
         most_groups = max(len(np.unique(groups[codes == c])) for c in range(int(codes.max()) + 1))
-        return StratifiedGroupKFold(max(2, min(n_folds, most_groups)), shuffle=True, random_state=seed)
+        return StratifiedGroupKFold(max(2, min(n_folds, most_groups)), shuffle=seed is not None, random_state=seed)
     most_examples = int(np.bincount(codes).max())
     if most_examples < 2:
         raise ValueError("every class has only one example: cross-validation needs a class with at least two examples")
-    return StratifiedKFold(min(n_folds, most_examples), shuffle=True, random_state=seed)
+    return StratifiedKFold(min(n_folds, most_examples), shuffle=seed is not None, random_state=seed)
 
 
 def _check_splits(splits: list[Split], codes: IntArray, grouped: bool) -> None:

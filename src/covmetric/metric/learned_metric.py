@@ -326,7 +326,7 @@ class LearnedMetric(Savable):
         Raises
         ------
         ValueError
-            If squared distances overflow.
+            If the leading axes do not match, or if squared distances overflow.
 
         Examples
         --------
@@ -336,7 +336,14 @@ class LearnedMetric(Savable):
         >>> metric.distance(np.stack([np.eye(2), np.diag([2.0, 1.0])]), np.eye(2))
         array([0., 2.])
         """
-        difference = self.embedding.transform(X1) - self.embedding.transform(X2)
+        first, second = self.embedding.transform(X1), self.embedding.transform(X2)
+        try:
+            difference = first - second
+        except ValueError:
+            raise ValueError(
+                "X1 and X2 must hold as many examples, because corresponding ones are compared, but their axes "
+                f"are {first.shape[:-2]} and {second.shape[:-2]}; for all distances between X1 and X2 use pairwise"
+            ) from None
         with np.errstate(over="ignore"):
             D = _finite((self._times_components(difference) ** 2).sum(axis=(-2, -1)))
         result = D if squared else np.sqrt(D)

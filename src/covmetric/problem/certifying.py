@@ -251,5 +251,8 @@ class Certifying(ABC):
 
         Returns
         -------
-        multipliers, slacks : arrays of shape (K,)
+        multipliers : array of shape (K,)
+            The multipliers.
+        slacks : array of shape (K,)
+            The slacks.
         """

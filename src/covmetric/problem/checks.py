@@ -92,7 +92,8 @@ def check_kept(keep: Any, n_pairs: int) -> IntArray:
     if outside.any():
         where = first_index(outside)
         raise ValueError(f"keep{where} is {chosen[tuple(where)]}: it must be in 0..{n_pairs - 1}")
-    return np.asarray(np.arange(n_pairs)[chosen])
+    kept: IntArray = np.arange(n_pairs)[chosen]
+    return kept
 
 
 @np.errstate(all="ignore")  # this function detects overflow

@@ -16,7 +16,7 @@ _SAFE = 0.1
 class CoordinateError:
     """How far examples in the coordinates of a basis Q are from the examples themselves.
 
-    F_k = Q f_k + D_k with the stored coordinates f_k, and Q^T Q = I + E. docs/theory/mathematics.md derives the bounds.
+    F_k = Q f_k + D_k with the stored coordinates f_k, and Q^T Q = I + E. docs/theory/rounding.md derives the bounds.
 
     Attributes
     ----------

@@ -158,7 +158,11 @@ class Dual:
 
         Returns
         -------
-        loss, loss_size, moved : float
+        loss : float
+            The sum of the losses.
+        loss_size : float
+            As in `DualSums`.
+        moved : float
             As in `DualSums`.
         """
         t = self.t(multipliers)

@@ -105,7 +105,7 @@ class Primal:
     def point(self, W: FloatArray, tol: float = 0.0) -> PrimalPoint | None:
         """Return the primal point of a symmetric matrix.
 
-        docs/theory/mathematics.md derives the bound on the rounding error.
+        docs/theory/rounding.md derives the bound on the rounding error.
 
         Parameters
         ----------

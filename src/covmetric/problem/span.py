@@ -2,8 +2,8 @@
 
 Let Q have orthonormal columns that span the columns of all differences F_k. The metric nearest to the identity is then
 W = I + Q (V - I) Q^T, where V solves the problem with the differences Q^T F_k. Both problems have the same objective,
-the same dual and the same gap, for the same multipliers. docs/theory/mathematics.md has the proof and the
-rounding errors.
+the same dual and the same gap, for the same multipliers. docs/theory/span.md has the proof, and
+docs/theory/rounding.md the rounding errors.
 """
 
 from __future__ import annotations

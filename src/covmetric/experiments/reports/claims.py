@@ -22,7 +22,7 @@ _INTRODUCTION = (
 )
 _DIFFERENCES = """## What differs from the paper's text
 
-These points are in addition to the errors that docs/theory/mathematics.md lists.
+These points are in addition to the errors that docs/theory/slips.md lists.
 
 - Brodatz has 16,650 training and 5,550 test descriptors with three training quarters and one test quarter, as in the \
 paper's text. The paper's numbers, 11,100 and 11,100, are those of two and two. Both are on the [page](brodatz.md).

@@ -18,11 +18,6 @@ from covmetric.problem.blocks.sources import PairSource
 class BlockError(RuntimeError):
     """Error for a block that could not be computed.
 
-    Parameters
-    ----------
-    message : str
-        The message, which names the block.
-
     Examples
     --------
     >>> from covmetric.problem.blocks import BlockError
@@ -33,11 +28,6 @@ class BlockError(RuntimeError):
 
 class ExecutorLost(RuntimeError):
     """Error for a cluster that is gone. A solve then ends with the best metric so far.
-
-    Parameters
-    ----------
-    message : str
-        What was lost.
 
     Examples
     --------

@@ -245,7 +245,10 @@ class PairSource(ABC):
 
         Returns
         -------
-        start, stop : int
+        start : int
+            The first pair.
+        stop : int
+            The first pair after the block.
         """
         return index * self.block_pairs, min((index + 1) * self.block_pairs, self.n_pairs)
 
