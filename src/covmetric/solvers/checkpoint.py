@@ -161,7 +161,7 @@ class Checkpoint:
     def _restored(
         self, model: dict[str, Any], arrays: dict[str, Any], state: BlockState
     ) -> tuple[Progress, BlockState]:
-        numbers = dict(zip(_NUMBERS, _numbers(arrays, "numbers", len(_NUMBERS)), strict=True))
+        numbers: dict[str, Any] = dict(zip(_NUMBERS, _numbers(arrays, "numbers", len(_NUMBERS)), strict=True))
         counts: dict[str, Any] = {
             name: int(count)
             for name, count in zip(_COUNTS, _numbers(arrays, "counts", len(_COUNTS), np.int64), strict=True)
@@ -209,12 +209,12 @@ def _matrix(array: FloatArray, shape: tuple[int, int]) -> FloatArray:
     return array.copy()  # aligned, even if it is part of a larger array
 
 
-def _numbers(arrays: dict[str, Any], name: str, count: int, dtype: Any = np.float64) -> list[float]:
+def _numbers(arrays: dict[str, Any], name: str, count: int, dtype: Any = np.float64) -> list[Any]:
     """Return so many numbers, or raise ValueError."""
     array = arrays[name]
     if array.shape != (count,) or array.dtype != dtype:
         raise ValueError(f"its {name} are not {count} numbers")
-    numbers: list[float] = array.tolist()
+    numbers: list[Any] = array.tolist()
     return numbers
 
 
@@ -244,10 +244,12 @@ def _describe(name: str, multipliers: PairMultipliers, arrays: dict[str, Any]) -
     """Return the description of multipliers, and add their matrices to the arrays."""
     if isinstance(multipliers, ZeroMultipliers):
         return {"kind": "zero"}
-    if isinstance(multipliers, GivenMultipliers | MetricMultipliers):  # of a warm start
-        given = isinstance(multipliers, GivenMultipliers)
-        arrays[f"{name}_array"] = multipliers.values if given else multipliers.W
-        return {"kind": "given" if given else "metric", "theta": multipliers.theta}
+    if isinstance(multipliers, GivenMultipliers):  # of a warm start
+        arrays[f"{name}_array"] = multipliers.values
+        return {"kind": "given", "theta": multipliers.theta}
+    if isinstance(multipliers, MetricMultipliers):
+        arrays[f"{name}_array"] = multipliers.W
+        return {"kind": "metric", "theta": multipliers.theta}
     assert isinstance(multipliers, StepMultipliers) and multipliers.W is not None
     arrays |= {f"{name}_{part}": array for part, array in _steps_to(multipliers.W).items()}
     if multipliers.change is not None:
