@@ -100,9 +100,8 @@ def run_pairs(options: argparse.Namespace) -> None:
     )
     print(f"status               {row['status']}, {row['steps']} steps, {row['passes']} passes")
     print(f"relative gap         {row['gap']:.1e}")
-    print(
-        f"time                 {row['seconds']:.1f} s, {row['processor']:.1f} s of the processor, {options.jobs} thread(s)"
-    )
+    print(f"time                 {row['seconds']:.1f} s, {row['processor']:.1f} s of the processor")
+    print(f"threads              {options.jobs}")
     print(f"peak of the process  {row['peak'] / 1e3:.0f} MB")
     print(f"load before          {load:.1f}")
 
@@ -142,7 +141,9 @@ def run_workers(options: argparse.Namespace) -> None:
     )
     with two_workers(options.limit) as client:
         pids = list(client.run(os.getpid).values())
-        solve(recipe_problem(options.size, 200_000, 1e-2), executor=client)  # load the compiled kernels
+        solve(
+            recipe_problem(options.size, min(200_000, int(options.pairs[0])), 1e-2), executor=client
+        )  # load the compiled kernels
         for size in options.pairs:
             _print_solve(client, recipe_problem(options.size, int(size), 1e-2))
     alive = [pid for pid in pids if _exists(pid)]
