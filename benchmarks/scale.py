@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from typing import NamedTuple
 
-from benchmarks import clusters, extraction
+from benchmarks import clusters, cost_model, extraction, many_pairs, threads
 
 
 class Section(NamedTuple):
@@ -25,6 +25,10 @@ SECTIONS = {
     "extraction": Section(extraction.add_options, extraction.run),
     "search": Section(clusters.add_search_options, clusters.run_search),
     "neighbors": Section(clusters.add_neighbors_options, clusters.run_neighbors),
+    "threads": Section(threads.add_options, threads.run),
+    "pairs": Section(many_pairs.add_pairs_options, many_pairs.run_pairs),
+    "workers": Section(many_pairs.add_workers_options, many_pairs.run_workers),
+    "model": Section(cost_model.add_options, cost_model.run),
 }
 
 

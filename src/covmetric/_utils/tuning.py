@@ -31,6 +31,8 @@ BLOCK_PAIRS = (2**10, 2**16)
 MAX_RANGES = 256
 # From this many blocks on a problem is solved in blocks; if its examples are thin, from the second number on.
 SPLIT_FROM, SPLIT_THIN_FROM = 4, 16
+# Bytes that the allocator of a worker keeps after they were freed (python -m benchmarks.scale workers).
+FREED_BYTES_KEPT = 2**26
 # The index tables of half vectors are cached for matrices of up to this size.
 HALF_VECTORS_KEPT_BELOW = 256
 

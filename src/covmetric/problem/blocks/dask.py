@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from typing import Any
 
+from covmetric._utils.allocation import keep_freed_memory
 from covmetric._utils.threads import one_thread
 from covmetric.problem.blocks.executors import BlockError, Executor, ExecutorLost, sum_of_range
 from covmetric.problem.blocks.passes import PairPass
@@ -118,6 +119,7 @@ class DaskExecutor(Executor):
 
 def _run_range(examples: Examples, source: PairSource, task: bytes, first: int, last: int) -> bytes:
     """Return the sum over a range of blocks, on a worker."""
+    keep_freed_memory()
     try:
         with one_thread():
             return pickle.dumps(sum_of_range(source.with_examples(examples), pickle.loads(task), first, last))
