@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from typing import Any
 
+import numpy as np
+
 from covmetric._utils.allocation import keep_freed_memory
 from covmetric._utils.threads import one_thread
 from covmetric.problem.blocks.executors import BlockError, Executor, ExecutorLost, sum_of_range
@@ -52,15 +54,14 @@ class DaskExecutor(Executor):
             try:
                 yield self._value(source, task)
                 return
-            except CancelledError:  # data was lost with a worker
+            except CancelledError as error:  # data was lost with a worker
                 self._check_alive()
                 if repeat == _MAX_REPEATS - 1:
-                    raise
+                    raise ExecutorLost("the workers of the cluster were lost again and again") from error
                 self.close()
             except (OSError, TimeoutError) as error:
                 self._check_alive(error)
-                raise
-        raise AssertionError("unreachable")
+                raise ExecutorLost(f"the workers of the cluster were lost ({error})") from error
 
     def _place(self, source: PairSource) -> None:
         """Send the examples and the pairs to the workers, unless they are there."""
@@ -120,15 +121,11 @@ class DaskExecutor(Executor):
 def _run_range(examples: Examples, source: PairSource, task: bytes, first: int, last: int) -> bytes:
     """Return the sum over a range of blocks, on a worker."""
     keep_freed_memory()
-    try:
-        with one_thread():
-            return pickle.dumps(sum_of_range(source.with_examples(examples), pickle.loads(task), first, last))
-    except ValueError:
-        raise
-    except Exception as error:
-        raise BlockError(f"blocks {first} to {last - 1} failed: {type(error).__name__}: {error}") from error
+    with one_thread():
+        return pickle.dumps(sum_of_range(source.with_examples(examples), pickle.loads(task), first, last))
 
 
 def _combined(task: bytes, values: list[bytes]) -> bytes:
     """Return the sum over all ranges, on a worker."""
-    return pickle.dumps(functools.reduce(pickle.loads(task).combine, map(pickle.loads, values)))
+    with one_thread(), np.errstate(all="ignore"):
+        return pickle.dumps(functools.reduce(pickle.loads(task).combine, map(pickle.loads, values)))
