@@ -49,12 +49,9 @@ def run(options: argparse.Namespace) -> None:
     """Print the times of all problems."""
     solve(make_paper_problem(4, 6, 1e-1), "newton")  # load the compiled kernels
     solve(BlockProblem.split(make_paper_problem(4, 6, 1e-1)))
-    print(
-        f"Newton to 1e-6 on simulated classes, m = n, slack 'is', best of {options.rounds}. Whole: not in blocks. In passes:"
-    )
-    print(
-        "the part of the work that threads share. Others: cores that other jobs used in the best round of two threads."
-    )
+    print(f"Newton to 1e-6 on simulated classes, m = n, slack 'is', best of {options.rounds}. Whole: not in blocks.")
+    print("In passes: the part of the work that threads share. Others: cores that other jobs used in the best round")
+    print("of two threads.")
     print(f"\n{'':>20} {'seconds':^26} {'one/':>5} {'in':>6}   {'processor':^26} {'one/':>5}")
     names = f"{'whole':>8} {'one':>8} {'two':>8}"
     left, right = f"{names} {'two':>5} {'passes':>6}", f"{names} {'whole':>5} {'others':>6}"
