@@ -25,6 +25,15 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and threading.current_threa
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.fixture
+def small_blocks(monkeypatch) -> None:
+    """Blocks of 7 pairs, summed up in at most 3 ranges, so that small problems have several blocks in each range."""
+    from covmetric.problem.blocks import sources
+
+    monkeypatch.setattr(sources, "BLOCK_PAIRS", (7, 7))
+    monkeypatch.setattr(sources, "MAX_RANGES", 3)
+
+
 @pytest.fixture(scope="session")
 def data_folder() -> Path:
     """The folder of real data; tests that need it have the marker `shared`."""

@@ -220,7 +220,7 @@ def test_steadiness_has_all_methods(name, data_folder, monkeypatch, capsys):
 def test_steadiness_trains_on_one_session_of_the_gestures(monkeypatch):
     person, session = np.array(["GM", "TL"]).repeat(4), np.array([1, 1, 2, 2] * 2)
     X, y, rounds = np.ones((8, 2, 2)), np.zeros(8), np.arange(8)
-    monkeypatch.setattr(steadiness, "_emg", lambda: Bunch(X=X, y=y, groups=rounds, person=person, session=session))
+    monkeypatch.setattr(problems, "emg", lambda: Bunch(X=X, y=y, groups=rounds, person=person, session=session))
     parts = [[part.tolist() for part in steadiness.emg(seed)[3:]] for seed in range(4)]
     assert parts == [[[0, 1], [2, 3]], [[4, 5], [6, 7]], [[2, 3], [0, 1]], [[6, 7], [4, 5]]]
 

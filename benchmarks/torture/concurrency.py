@@ -14,6 +14,7 @@ from typing import Any
 
 import joblib
 import numpy as np
+from joblib.externals.loky import get_reusable_executor
 
 from benchmarks.torture.outcomes import Tally, check_result
 from benchmarks.torture.states import data
@@ -60,6 +61,7 @@ def parallel(tally: Tally, seed: int, count: int) -> None:
             compare(kind, executor.map(fit_one, seeds))
     for backend in ("loky", "threading", "multiprocessing") if count > 1 else ("threading",):
         compare(f"joblib, {backend}", joblib.Parallel(2, backend=backend)(joblib.delayed(fit_one)(s) for s in seeds))
+    get_reusable_executor().shutdown(wait=True)  # the process would wait for idle workers at its end
 
 
 def interrupts(tally: Tally, seed: int, count: int) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from covmetric._version import __version__
 
 if TYPE_CHECKING:
-    from covmetric.constraints import AbsoluteBounds, NeighborPairs, QuantileBounds, RandomPairs
+    from covmetric.constraints import AbsoluteBounds, NeighborPairs, QuantileBounds, RandomPairRecipe, RandomPairs
     from covmetric.embeddings import get_embedding
     from covmetric.estimators import (
         PAPER_SETTINGS,
@@ -25,11 +25,19 @@ if TYPE_CHECKING:
     from covmetric.metric import LearnedMetric
     from covmetric.model_selection import ClassKFold, ClassShuffleSplit
     from covmetric.models import SKOPS_TRUSTED, load_model, save_model
-    from covmetric.problem import Certificate, MetricProblem, PaperBound, make_paper_problem, paper_bound
+    from covmetric.problem import (
+        BlockProblem,
+        Certificate,
+        MetricProblem,
+        PaperBound,
+        make_paper_problem,
+        paper_bound,
+    )
     from covmetric.solvers import Dykstra, History, Newton, SolveResult, SolverState, Status, solve, solve_path
 
 _HOMES = {
     "AbsoluteBounds": "constraints",
+    "BlockProblem": "problem",
     "Certificate": "problem",
     "ClassKFold": "model_selection",
     "ClassShuffleSplit": "model_selection",
@@ -49,6 +57,7 @@ _HOMES = {
     "PAPER_SETTINGS": "estimators",
     "PaperBound": "problem",
     "QuantileBounds": "constraints",
+    "RandomPairRecipe": "constraints",
     "RandomPairs": "constraints",
     "Recentre": "estimators",
     "SKOPS_TRUSTED": "models",
@@ -68,6 +77,7 @@ __all__ = [
     "PAPER_SETTINGS",
     "SKOPS_TRUSTED",
     "AbsoluteBounds",
+    "BlockProblem",
     "Certificate",
     "ClassKFold",
     "ClassShuffleSplit",
@@ -86,6 +96,7 @@ __all__ = [
     "Newton",
     "PaperBound",
     "QuantileBounds",
+    "RandomPairRecipe",
     "RandomPairs",
     "Recentre",
     "SolveResult",

@@ -124,7 +124,9 @@ def test_estimators_pass_the_groups_to_the_pairs():
     np.testing.assert_array_equal(CovMetric("log", random_state=0).fit(data, Y, groups=ROUNDS).W_, direct.W_)
     classifier = CovMetricClassifier(CovMetric("log", random_state=0)).fit(data, Y, groups=ROUNDS)
     np.testing.assert_array_equal(classifier.metric_.W, direct.W_)
-    search = CovMetricCV("log", lambdas=[1e-2], random_state=0, n_std_errors=1e6).fit(data, Y, groups=ROUNDS)
+    search = CovMetricCV("log", pairs="neighbors", lambdas=[1e-2], random_state=0, n_std_errors=1e6).fit(
+        data, Y, groups=ROUNDS
+    )
     np.testing.assert_array_equal(search.W_, direct.W_)
     assert not np.allclose(direct.W_, CovMetric("log", random_state=0).fit(data, Y).W_)
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):

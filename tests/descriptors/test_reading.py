@@ -113,14 +113,11 @@ def test_damaged_files_are_refused(tmp_path):
     assert issubclass(UnreadableImage, ValueError)
 
 
-@pytest.mark.parametrize("damage", ["truncated", "closed"])
-def test_pillow_images_that_turn_out_damaged_are_refused(tmp_path, damage):
+def test_pillow_images_that_turn_out_damaged_are_refused(tmp_path):
     path = tmp_path / "image.png"
     Image.fromarray(np.random.default_rng(0).integers(256, size=(64, 64), dtype=np.uint8)).save(path)
-    path.write_bytes(path.read_bytes()[: 2000 if damage == "truncated" else None])
+    path.write_bytes(path.read_bytes()[:2000])
     with Image.open(path) as image:
-        if damage == "closed":
-            image.close()
         with pytest.raises(UnreadableImage, match="cannot read this image: "):
             read_image(image)
         with pytest.raises(ValueError, match=r"images\[0\]: cannot read this image: "):

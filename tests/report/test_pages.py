@@ -308,7 +308,7 @@ def test_result_of_an_evaluation_has_the_neighbours_of_its_page():
     for path, value in ((("queries", 0, "item"), 10**6), (("items",), None), (("queries", 0, "after"), [[0]])):
         forged = json.loads(json.dumps(run))
         forge(forged["neighbors"], *path, value=value)
-        with pytest.raises(ValueError, match="neighbours of the evaluation|not enough values"):
+        with pytest.raises(ValueError, match=r"neighbours of the evaluation|not enough values"):
             run_page(forged)
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from covmetric._utils.validation import FloatArray, IntArray, generator
 from covmetric.constraints import RandomPairs, get_pairs
-from covmetric.estimators.mixin import MetricMixin, SolvedMixin
+from covmetric.estimators.mixin import MetricMixin, SolvedMixin, SolvingMixin
 from covmetric.estimators.parameters import settings_from_parameters
 from covmetric.estimators.saving import SavedEstimator
 from covmetric.learning.examples import check_labelled, embedding_for, require_classes, warn_lone_examples
@@ -18,7 +18,7 @@ from covmetric.learning.fit import FittedProblem, fit_path
 from covmetric.learning.progress import progress_callback
 from covmetric.learning.settings import LearningSettings
 from covmetric.learning.splits import check_groups
-from covmetric.solvers import Callback
+from covmetric.solvers import Callback, solving_with
 
 #: The settings of the paper's recognition experiments, as parameters of `CovMetric` without `phi` and `lam`. The number
 #: of pairs, the bounds, the slack, the prior and the algorithm are the paper's. Two settings are choices of ours, which
@@ -35,7 +35,7 @@ PAPER_SETTINGS: dict[str, Any] = {
 }
 
 
-class CovMetric(SavedEstimator, SolvedMixin, MetricMixin):
+class CovMetric(SavedEstimator, SolvedMixin, SolvingMixin, MetricMixin):
     """Metric learning on covariance matrices, or vectors, with class labels.
 
     The learned distance is sqrt(D), where D(X1, X2) = <W, (Phi(X1) - Phi(X2)) (Phi(X1) - Phi(X2))^T>. W minimises its
@@ -88,9 +88,13 @@ class CovMetric(SavedEstimator, SolvedMixin, MetricMixin):
     random_state : int, RandomState, Generator or None, default=None
         The source of random pairs and random orders.
     n_jobs : int or None, default=None
-        The number of threads that embed matrices. The result does not depend on it.
+        The number of threads that embed matrices, and that solve problems with many pairs. The result does not depend
+        on it.
     verbose : int, default=0
         If not 0, a progress bar is shown.
+    executor : dask.distributed.Client, 'dask' or None, default=None
+        Solves problems with many pairs on the workers of a cluster, as in `covmetric.solve`; 'dask' is the current
+        client. It is not saved with models.
 
     Attributes
     ----------
@@ -166,6 +170,7 @@ class CovMetric(SavedEstimator, SolvedMixin, MetricMixin):
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
+        executor: Any = None,
     ) -> None:
         self.phi = phi
         self.pairs = pairs
@@ -185,6 +190,7 @@ class CovMetric(SavedEstimator, SolvedMixin, MetricMixin):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.executor = executor
 
     def fit(self, X: Any, y: Any, groups: Any = None) -> Self:
         """Learn the metric.
@@ -224,7 +230,7 @@ class CovMetric(SavedEstimator, SolvedMixin, MetricMixin):
         embedding = embedding_for(self.phi, array, self.reg)
         embedded = embedding.fit_transform(array, n_jobs=self.n_jobs)
         rng = generator(self.random_state)
-        with progress_callback(self.verbose) as callback:
+        with progress_callback(self.verbose) as callback, solving_with(self.n_jobs, self.executor):
             start = FittedProblem.at_prior(
                 self._settings(callback),
                 embedded,

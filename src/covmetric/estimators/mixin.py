@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import copy
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -45,6 +46,19 @@ class SolvedMixin:
     def n_iter_(self) -> int:
         """The number of Newton steps or Dykstra epochs; 0 if nothing had to be solved."""
         return 0 if self.result_ is None else self.result_.n_iter
+
+
+class SolvingMixin(BaseEstimator):
+    """Estimators with the parameter `executor`. The client of a cluster cannot be copied, so clones share it."""
+
+    executor: Any
+
+    def __sklearn_clone__(self) -> Self:
+        plain = copy.copy(self)
+        plain.executor = None
+        cloned: Self = BaseEstimator.__sklearn_clone__(plain)
+        cloned.executor = self.executor
+        return cloned
 
 
 class MetricMixin(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):

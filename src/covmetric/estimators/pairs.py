@@ -19,7 +19,7 @@ from covmetric._utils.validation import (
     signs,
 )
 from covmetric.constraints import LabelledPairs, bounded
-from covmetric.estimators.mixin import SolvedMixin
+from covmetric.estimators.mixin import SolvedMixin, SolvingMixin
 from covmetric.estimators.pair_examples import examples_of_pairs
 from covmetric.estimators.parameters import settings_from_parameters
 from covmetric.estimators.saving import SavedEstimator
@@ -27,9 +27,10 @@ from covmetric.learning.examples import embedding_for
 from covmetric.learning.fit import FittedProblem, fit_constraints
 from covmetric.learning.progress import progress_callback
 from covmetric.learning.threshold import best_threshold, check_calibration
+from covmetric.solvers import solving_with
 
 
-class CovMetricPairs(SavedEstimator, SolvedMixin, BaseEstimator):
+class CovMetricPairs(SavedEstimator, SolvedMixin, SolvingMixin, BaseEstimator):
     """Metric learning on pairs of matrices, or vectors, that are labelled as similar (+1) or dissimilar (-1).
 
     The interface follows metric-learn's pair learners. For vectors, the problem is the problem of ITML, solved to a
@@ -78,9 +79,13 @@ class CovMetricPairs(SavedEstimator, SolvedMixin, BaseEstimator):
     random_state : int, RandomState, Generator or None, default=None
         The source of random orders.
     n_jobs : int or None, default=None
-        The number of threads that embed matrices. The result does not depend on it.
+        The number of threads that embed matrices, and that solve problems with many pairs. The result does not depend
+        on it.
     verbose : int, default=0
         If not 0, a progress bar is shown.
+    executor : dask.distributed.Client, 'dask' or None, default=None
+        Solves problems with many pairs on the workers of a cluster, as in `covmetric.solve`; 'dask' is the current
+        client. It is not saved with models.
 
     Attributes
     ----------
@@ -146,6 +151,7 @@ class CovMetricPairs(SavedEstimator, SolvedMixin, BaseEstimator):
         random_state: Any = None,
         n_jobs: int | None = None,
         verbose: int = 0,
+        executor: Any = None,
     ) -> None:
         self.phi = phi
         self.slack = slack
@@ -164,6 +170,7 @@ class CovMetricPairs(SavedEstimator, SolvedMixin, BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.executor = executor
 
     def fit(
         self, pairs: Any, y: Any, pair_weights: Any = None, calibration_params: dict[str, Any] | None = None
@@ -199,7 +206,7 @@ class CovMetricPairs(SavedEstimator, SolvedMixin, BaseEstimator):
         weights = None if pair_weights is None else positive_vector("pair_weights", pair_weights, len(index))
         embedding = embedding_for(self.phi, examples, self.reg)
         embedded = embedding.fit_transform(examples, n_jobs=self.n_jobs)
-        with progress_callback(self.verbose) as callback:
+        with progress_callback(self.verbose) as callback, solving_with(self.n_jobs, self.executor):
             settings = settings_from_parameters(self, None, callback)
             no_classes = np.zeros(len(embedded), dtype=np.int64)
             labelled = LabelledPairs(index, similar)

@@ -31,7 +31,7 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
 
 #: Parameters that version 0.1.0 did not have. A file leaves them out if they have their default, so that the files of
 #: old models stay the same.
-_NEW_PARAMETERS = frozenset({"C", "mean_strength", "n_std_errors", "prior_t", "scoring", "shrinkage"})
+_NEW_PARAMETERS = frozenset({"C", "executor", "mean_strength", "n_std_errors", "prior_t", "scoring", "shrinkage"})
 
 #: The entry of the metadata requests, which is left out if there are none.
 _REQUESTS = "metadata_requests"

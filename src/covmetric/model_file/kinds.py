@@ -297,9 +297,9 @@ def constructor_defaults(class_: type) -> dict[str, Any]:
 
 
 def for_any_machine(state: dict[str, Any]) -> dict[str, Any]:
-    """Return settings with `n_jobs` set to None.
+    """Return settings with `n_jobs` and `executor` set to None.
 
-    The number of jobs belongs to the machine and not to the model. A file must not choose it.
+    The number of jobs and the cluster belong to the machine and not to the model. A file must not choose them.
 
     Parameters
     ----------
@@ -309,14 +309,14 @@ def for_any_machine(state: dict[str, Any]) -> dict[str, Any]:
     Returns
     -------
     dict
-        The same settings, with ``n_jobs=None`` if they include `n_jobs`.
+        The same settings, with None for `n_jobs` and `executor` if they include these.
 
     Examples
     --------
     >>> for_any_machine({"lam": 0.1, "n_jobs": 64})
     {'lam': 0.1, 'n_jobs': None}
     """
-    return {**state, "n_jobs": None} if "n_jobs" in state else state
+    return {name: None if name in ("n_jobs", "executor") else value for name, value in state.items()}
 
 
 def fits(hint: Any, value: Any) -> bool:

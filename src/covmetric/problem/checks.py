@@ -97,7 +97,7 @@ def check_kept(keep: Any, n_pairs: int) -> IntArray:
 
 
 @np.errstate(all="ignore")  # this function detects overflow
-def check_scale(terms: PairTerms, squared_norms: FloatArray) -> None:
+def check_scale(terms: PairTerms, squared_norms: FloatArray, start: int = 0) -> None:
     """Raise ValueError if the objective overflows, or if a pair has an infinite loss in every metric.
 
     Parameters
@@ -106,6 +106,8 @@ def check_scale(terms: PairTerms, squared_norms: FloatArray) -> None:
         The pairs.
     squared_norms : array of shape (K,)
         The squared distances of the pairs at W = I.
+    start : int, default=0
+        The number of the first pair, if they are a block of a larger problem.
 
     Raises
     ------
@@ -119,19 +121,19 @@ def check_scale(terms: PairTerms, squared_norms: FloatArray) -> None:
     if too_far.any():
         k = first_index(too_far)[0]
         raise ValueError(
-            f"{_name(terms, k)} is too far from its bound: with the squared distance {squared_norms[k]:.3g}, "
-            f"bounds[{k}] = {terms.bounds[k]:.3g} and weights[{k}] = {terms.weights[k]:.3g} the objective overflows; "
-            "rescale the examples or the bounds"
+            f"{_name(terms, k, start)} is too far from its bound: with the squared distance {squared_norms[k]:.3g}, "
+            f"bounds[{start + k}] = {terms.bounds[k]:.3g} and weights[{start + k}] = {terms.weights[k]:.3g} the "
+            "objective overflows; rescale the examples or the bounds"
         )
     coincident = terms.coincident
     if coincident.any() and np.isinf(terms.slack.divergence(np.zeros(1)))[0]:
         k = first_index(coincident)[0]
         raise ValueError(
-            f"{_name(terms, k)} is dissimilar, but its examples are equal (F = 0): with slack {terms.slack.name!r} its "
-            "loss is infinite; leave the pair out, or choose slack 'l2' or 're'"
+            f"{_name(terms, k, start)} is dissimilar, but its examples are equal (F = 0): with slack "
+            f"{terms.slack.name!r} its loss is infinite; leave the pair out, or choose slack 'l2' or 're'"
         )
 
 
-def _name(terms: PairTerms, k: int) -> str:
+def _name(terms: PairTerms, k: int, start: int) -> str:
     i, j = terms.sums.pairs[k]
-    return f"pair {k} ({i}, {j})"
+    return f"pair {start + k} ({i}, {j})"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from covmetric.solvers.api import solve, solve_path
 from covmetric.solvers.base import Solver, StepFailed, StepStalled
 from covmetric.solvers.dykstra import Dykstra
+from covmetric.solvers.executors import solving_with
 from covmetric.solvers.hybrid import Hybrid
 from covmetric.solvers.interior import Interior
 from covmetric.solvers.loop import Callback
@@ -30,4 +31,5 @@ __all__ = [
     "get_solver",
     "solve",
     "solve_path",
+    "solving_with",
 ]

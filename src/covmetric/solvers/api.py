@@ -24,7 +24,7 @@ from covmetric.problem import BlockProblem, CertifiedPoint, Certifying, MetricPr
 from covmetric.solvers.base import Solver
 from covmetric.solvers.blocks import BlockNewton
 from covmetric.solvers.checkpoint import Checkpoint
-from covmetric.solvers.executors import resolve_executor
+from covmetric.solvers.executors import chosen_executor, resolve_executor
 from covmetric.solvers.interrupt import deferred_interrupts, interrupt_waits
 from covmetric.solvers.loop import Callback, run
 from covmetric.solvers.newton import Newton
@@ -79,10 +79,10 @@ def solve(
     n_jobs : int or None, default=None
         The number of threads that run the blocks of a problem with many pairs, as in joblib: None means 1 unless in a
         `joblib.parallel_config` context, and -1 all cores. Smaller problems use one thread.
-    executor : dask.distributed.Client, Executor or None, default=None
-        Runs the blocks on the workers of a cluster instead of threads. The examples are sent once; a step moves
-        matrices of shape (n, n). 'dykstra', 'hybrid' and 'interior', which need all pairs at once, are then refused. A
-        problem that is too small for blocks is solved in this process.
+    executor : dask.distributed.Client, 'dask', Executor or None, default=None
+        Runs the blocks on the workers of a cluster instead of threads; 'dask' is the current client. The examples are
+        sent once; a step moves matrices of shape (n, n). 'dykstra', 'hybrid' and 'interior', which need all pairs at
+        once, are then refused. A problem that is too small for blocks is solved in this process.
     checkpoint : path-like or None, default=None
         A file to which a solve in blocks saves its state after each step. If the file exists, the solve resumes from
         it, with the same result as without the interruption. The file is removed when the problem is solved.
@@ -142,9 +142,10 @@ class _Blocks:
     """Solves of problems in blocks, with one executor for all problems of a call."""
 
     def __init__(self, solver: str | Solver[Any], n_jobs: int | None, executor: Any, checkpoint: Any) -> None:
-        self._solver, self._n_jobs, self._executor, self._checkpoint = solver, n_jobs, executor, checkpoint
         check_n_jobs(n_jobs)
-        if executor is not None or checkpoint is not None:
+        self._n_jobs, self._executor = chosen_executor(n_jobs, executor)
+        self._solver, self._checkpoint = solver, checkpoint
+        if self._executor is not None or checkpoint is not None:
             self.check_solver()
 
     def check_solver(self) -> None:
@@ -266,7 +267,7 @@ def solve_path(
         Called with a `SolverState` after each certificate. The whole path stops if it returns True.
     n_jobs : int or None, default=None
         The number of threads of problems with many pairs, as in `solve`.
-    executor : dask.distributed.Client, Executor or None, default=None
+    executor : dask.distributed.Client, 'dask', Executor or None, default=None
         Runs the blocks of problems with many pairs on a cluster, as in `solve`.
 
     Returns

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import struct
 import zipfile
 from dataclasses import astuple, dataclass, fields, replace
 from pathlib import Path
@@ -13,11 +14,19 @@ import numpy as np
 from covmetric._utils.validation import FloatArray
 from covmetric.model_file.archive import read_archive, write_archive
 from covmetric.problem import BlockProblem, Certificate, CertifiedPoint
-from covmetric.problem.blocks import KeyedMatrix, PairMultipliers, ZeroMultipliers
+from covmetric.problem.blocks import (
+    GivenMultipliers,
+    KeyedMatrix,
+    MetricMultipliers,
+    PairMultipliers,
+    ZeroMultipliers,
+)
 from covmetric.solvers.blocks import StepMultipliers
 from covmetric.solvers.blocks.solver import BlockState
 
 _KIND = "checkpoint"
+# What reading a file that is damaged, or made by somebody else, may raise.
+_DAMAGED = (ValueError, KeyError, TypeError, IndexError, OverflowError, EOFError, struct.error, zipfile.BadZipFile)
 _NUMBERS = ("weight_fraction", "fraction_growth", "primal", "dual")
 _COUNTS = ("steps_at_fraction", "retreats", "may_retreat", "preconditioned", "n_steps", "steps_since_certificate")
 
@@ -59,13 +68,22 @@ class Checkpoint:
         The problem. A file of another problem is refused.
     tol : float
         The tolerance of the solve.
+
+    Raises
+    ------
+    ValueError
+        If the path is not that of a file in an existing folder.
     """
 
     def __init__(self, path: Any, problem: BlockProblem, tol: float) -> None:
-        self.path = Path(os.fspath(path))
+        if not isinstance(path, str | os.PathLike):
+            raise ValueError(f"checkpoint must be the path of a file, got {path!r}")
+        self.path = Path(path)
+        if self.path.is_dir() or not self.path.resolve().parent.is_dir():
+            raise ValueError(f"checkpoint {self.path} must be the name of a file in a folder that exists")
         self._tol = float(tol)
         self._key = problem.source.fingerprint()
-        self._shape = (problem.n, problem.n)
+        self._shape, self._n_pairs = (problem.n, problem.n), problem.n_pairs
 
     def save(self, progress: Progress, state: BlockState) -> None:
         """Write the state.
@@ -135,7 +153,7 @@ class Checkpoint:
             if model["key"] != self._key.hex() or model["tol"] != self._tol:
                 raise ValueError("it belongs to another problem or tolerance")
             return self._restored(model, arrays, state)
-        except (ValueError, KeyError, TypeError, IndexError, zipfile.BadZipFile, EOFError) as error:
+        except _DAMAGED as error:
             raise ValueError(
                 f"checkpoint {self.path} cannot be resumed: {error}; remove the file to start from the beginning"
             ) from None
@@ -143,30 +161,39 @@ class Checkpoint:
     def _restored(
         self, model: dict[str, Any], arrays: dict[str, Any], state: BlockState
     ) -> tuple[Progress, BlockState]:
-        numbers = dict(zip(_NUMBERS, arrays["numbers"].tolist(), strict=True))
-        counts: dict[str, Any] = dict(zip(_COUNTS, arrays["counts"].tolist(), strict=True))
+        numbers: dict[str, Any] = dict(zip(_NUMBERS, _numbers(arrays, "numbers", len(_NUMBERS)), strict=True))
+        counts: dict[str, Any] = {
+            name: int(count)
+            for name, count in zip(_COUNTS, _numbers(arrays, "counts", len(_COUNTS), np.int64), strict=True)
+        }
         for name in ("may_retreat", "preconditioned"):
             counts[name] = bool(counts[name])
-        candidate = _restore("candidate", model["candidate"], arrays, self._shape)
+        if not (0.0 < numbers["weight_fraction"] <= 1.0 and 0.0 < numbers["fraction_growth"] < np.inf):
+            raise ValueError("its place on the path of weights is invalid")
+        candidate = _restore("candidate", model["candidate"], arrays, self._shape, self._n_pairs)
         C = _matrix(arrays["C"], self._shape)
+        if np.triu(C, 1).any() or not (C.diagonal() > 0.0).all():
+            raise ValueError("its factor is not triangular with a positive diagonal")
         W = _after_steps(arrays, self._shape)
         resumed = replace(state, C=C, W=W, multipliers=candidate, **numbers, **counts)
         points = [self._point(name, model, arrays) for name in ("best_metric", "best_multipliers")]
-        rows = [
-            (int(row[0]), int(row[1]), *row[2:], phase)
-            for row, phase in zip(arrays["history"].tolist(), model["phases"], strict=True)
-        ]
-        if len(rows) != len(arrays["best_gaps"]) or not rows:
+        gaps, history, phases = arrays["best_gaps"], arrays["history"], model["phases"]
+        if not (len(phases) > 0 and gaps.shape == (len(phases),) and history.shape == (len(phases), 6)):
             raise ValueError("its history is incomplete")
-        progress = Progress(int(model["n_iter"]), float(model["seconds"]), rows, arrays["best_gaps"].tolist(), *points)
+        rows = [
+            (int(row[0]), int(row[1]), *row[2:], str(phase))
+            for row, phase in zip(history.tolist(), phases, strict=True)
+        ]
+        n_iter = int(model["n_iter"])
+        if n_iter != resumed.n_steps or n_iter < rows[-1][0]:
+            raise ValueError("its number of iterations is invalid")
+        progress = Progress(n_iter, float(model["seconds"]), rows, gaps.tolist(), *points)
         return progress, resumed
 
     def _point(self, name: str, model: dict[str, Any], arrays: dict[str, Any]) -> CertifiedPoint:
-        values = arrays[f"{name}_certificate"].tolist()
-        if len(values) != len(fields(Certificate)):
-            raise ValueError(f"the certificate of {name} is incomplete")
+        values = _numbers(arrays, f"{name}_certificate", len(fields(Certificate)))
         key = f"{name}_multipliers"
-        multipliers = _restore(key, model[key], arrays, self._shape)
+        multipliers = _restore(key, model[key], arrays, self._shape, self._n_pairs)
         W = _matrix(arrays[f"{name}_metric"], self._shape)
         return CertifiedPoint(W, multipliers, Certificate(*values), None, derived=False)
 
@@ -179,7 +206,16 @@ def _matrix(array: FloatArray, shape: tuple[int, int]) -> FloatArray:
     """Return an array, or raise ValueError if it does not have this shape, or is not finite."""
     if array.shape != shape or array.dtype != np.float64 or not np.isfinite(array).all():
         raise ValueError(f"a matrix does not have shape {shape}, or is not finite")
-    return array
+    return array.copy()  # aligned, even if it is part of a larger array
+
+
+def _numbers(arrays: dict[str, Any], name: str, count: int, dtype: Any = np.float64) -> list[Any]:
+    """Return so many numbers, or raise ValueError."""
+    array = arrays[name]
+    if array.shape != (count,) or array.dtype != dtype:
+        raise ValueError(f"its {name} are not {count} numbers")
+    numbers: list[Any] = array.tolist()
+    return numbers
 
 
 def _steps_to(matrix: KeyedMatrix) -> dict[str, Any]:
@@ -195,7 +231,8 @@ def _steps_to(matrix: KeyedMatrix) -> dict[str, Any]:
 def _after_steps(arrays: dict[str, Any], shape: tuple[int, int]) -> KeyedMatrix:
     """Return the matrix of the arrays of `_steps_to`."""
     metrics, changes, lengths = arrays["metrics"], arrays["changes"], arrays["lengths"]
-    if not (metrics.ndim == changes.ndim == 3 and len(metrics) - 1 == len(changes) == len(lengths)):
+    count = len(lengths)
+    if (metrics.shape, changes.shape, lengths.shape) != ((count + 1, *shape), (count, *shape), (count,)):
         raise ValueError("its steps are incomplete")
     matrix = KeyedMatrix.of(_matrix(metrics[0], shape))
     for array, change, t in zip(metrics[1:], changes, lengths.tolist(), strict=True):
@@ -207,21 +244,35 @@ def _describe(name: str, multipliers: PairMultipliers, arrays: dict[str, Any]) -
     """Return the description of multipliers, and add their matrices to the arrays."""
     if isinstance(multipliers, ZeroMultipliers):
         return {"kind": "zero"}
-    if not isinstance(multipliers, StepMultipliers):
-        raise ValueError("a solve with a warm start cannot be saved before its first step")
-    assert multipliers.W is not None
+    if isinstance(multipliers, GivenMultipliers):  # of a warm start
+        arrays[f"{name}_array"] = multipliers.values
+        return {"kind": "given", "theta": multipliers.theta}
+    if isinstance(multipliers, MetricMultipliers):
+        arrays[f"{name}_array"] = multipliers.W
+        return {"kind": "metric", "theta": multipliers.theta}
+    assert isinstance(multipliers, StepMultipliers) and multipliers.W is not None
     arrays |= {f"{name}_{part}": array for part, array in _steps_to(multipliers.W).items()}
     if multipliers.change is not None:
         arrays[f"{name}_change"] = multipliers.change.array
     return {"kind": "step", "theta": multipliers.theta}
 
 
-def _restore(name: str, description: dict[str, Any], arrays: dict[str, Any], shape: tuple[int, int]) -> PairMultipliers:
-    if description["kind"] == "zero":
+def _restore(
+    name: str, description: dict[str, Any], arrays: dict[str, Any], shape: tuple[int, int], n_pairs: int
+) -> PairMultipliers:
+    kind = description["kind"]
+    if kind == "zero":
         return ZeroMultipliers()
+    theta = float(description["theta"])
+    if not 0.0 < theta <= 1.0 or kind not in ("given", "metric", "step"):
+        raise ValueError("its multipliers are invalid")
+    if kind == "given":
+        return GivenMultipliers(theta=theta, values=np.array(_numbers(arrays, f"{name}_array", n_pairs)))
+    if kind == "metric":
+        return MetricMultipliers(theta=theta, W=_matrix(arrays[f"{name}_array"], shape))
     change = arrays.get(f"{name}_change")
     return StepMultipliers(
-        theta=float(description["theta"]),
+        theta=theta,
         W=_after_steps({part: arrays[f"{name}_{part}"] for part in ("metrics", "changes", "lengths")}, shape),
         change=None if change is None else KeyedMatrix.of(_matrix(change, shape)),
     )

@@ -174,12 +174,13 @@ class _Run(Generic[State]):
             self.solver.step(self.problem, state)
             self.n_iter += 1
             check_interrupt()
-            if self.n_iter == self.max_iter or self.solver.due(self.problem, state, self.record.tol):
+            due = self.solver.due(self.problem, state, self.record.tol)
+            if not due:  # a certificate that is made only because of the limit would change the steps that follow
+                self.save(state)
+            if due or self.n_iter == self.max_iter:
                 status = self.certify(state)
-            if self.checkpoint is not None and status is None:
-                self.save(self.checkpoint, state)
-        if self.checkpoint is not None and status is Status.SOLVED:
-            self.checkpoint.remove()
+            if due and status is None:
+                self.save(state)
         return status
 
     def resumed(self, state: State) -> tuple[State, bool]:
@@ -195,9 +196,11 @@ class _Run(Generic[State]):
         record.best_W, record.best_multipliers = progress.best_metric, progress.best_multipliers
         return state, True
 
-    def save(self, checkpoint: Checkpoint, state: State) -> None:
-        """Save the state after an iteration."""
-        record = self.record
+    def save(self, state: State) -> None:
+        """Save the state after an iteration, if there is a file for it."""
+        checkpoint, record = self.checkpoint, self.record
+        if checkpoint is None:
+            return
         assert record.best_W is not None and record.best_multipliers is not None
         seconds = time.perf_counter() - self.started
         best = record.best_W, record.best_multipliers
@@ -280,6 +283,8 @@ class _Run(Generic[State]):
             spoilt = status in (Status.MAX_ITER, Status.STALLED) and not certificate.trusted
             if unproven or spoilt:
                 status = Status.NUMERICAL_ERROR
+        if self.checkpoint is not None and status is Status.SOLVED:
+            self.checkpoint.remove()
         parts: dict[str, Any] = {
             "core": point.W,
             "status": status,

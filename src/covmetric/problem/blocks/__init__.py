@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from covmetric.problem.blocks.executors import BlockError, Executor, ExecutorLost, Threads, sum_of_range
-from covmetric.problem.blocks.multipliers import GivenMultipliers, PairMultipliers, ZeroMultipliers
+from covmetric.problem.blocks.multipliers import (
+    GivenMultipliers,
+    MetricMultipliers,
+    PairMultipliers,
+    ZeroMultipliers,
+)
 from covmetric.problem.blocks.passes import PairPass
 from covmetric.problem.blocks.problem import BlockProblem
 from covmetric.problem.blocks.sources import (
@@ -25,6 +30,7 @@ __all__ = [
     "ExecutorLost",
     "GivenMultipliers",
     "KeyedMatrix",
+    "MetricMultipliers",
     "PairBlock",
     "PairMultipliers",
     "PairPass",

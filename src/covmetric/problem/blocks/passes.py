@@ -65,7 +65,7 @@ class CheckPass(PairPass):
     """Checks every block for losses that overflow, or that are infinite in every metric."""
 
     def of_block(self, block: PairBlock) -> tuple[float]:
-        check_scale(block.problem.terms, block.problem.squared_norms)
+        check_scale(block.problem.terms, block.problem.squared_norms, block.start)
         return (0.0,)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from covmetric._utils.tuning import BLOCK_BYTES, BLOCK_PAIRS, EXAMPLE_ENTRY, MAX_RANGES, VECTOR_PRODUCT_UNCACHED
 from covmetric._utils.validation import FloatArray
-from covmetric.constraints import PairRecipe
+from covmetric.constraints import LabelledPairs, PairRecipe
 from covmetric.problem.coordinates import CoordinateError
 from covmetric.problem.metric_problem import MetricProblem
 from covmetric.problem.sums import Examples, PairSums
@@ -417,11 +417,28 @@ class RecipePairs(PairSource):
     def block(self, index: int) -> PairBlock:
         start, stop = self.bounds_of(index)
         made = self.recipe.make(index, stop - start)
+        self._check(made, index, stop - start)
         similar = made.similar
         bounds = np.where(similar > 0.0, *self.bounds)
         weights = np.full(len(similar), self.weight)
         sums = PairSums(self.examples.rows, made.pairs, kept_bytes=0, examples=self.examples)
         return PairBlock(index, start, MetricProblem.from_checked(sums, similar, bounds, weights, self.slack))
+
+    def _check(self, made: LabelledPairs, index: int, count: int) -> None:
+        """Refuse what a faulty recipe makes, because compiled code trusts the indices."""
+        pairs, similar = made.pairs, made.similar
+        if pairs.shape != (count, 2) or pairs.dtype != np.int64 or similar.shape != (count,):
+            raise ValueError(
+                f"recipe.make({index}, {count}) must return int64 pairs of shape ({count}, 2) and as many labels; got "
+                f"{pairs.dtype} pairs of shape {pairs.shape} and labels of shape {similar.shape}"
+            )
+        if pairs.min() < 0 or pairs.max() >= len(self.examples.rows):
+            raise ValueError(
+                f"recipe.make({index}, {count}) returned indices from {pairs.min()} to {pairs.max()}; they must be in "
+                f"0..{len(self.examples.rows) - 1}"
+            )
+        if not (np.abs(similar) == 1.0).all():
+            raise ValueError(f"recipe.make({index}, {count}) returned labels other than 1 and -1")
 
     def fingerprint(self) -> bytes:
         first = self.recipe.make(0, min(self.block_pairs, self.n_pairs))

@@ -280,7 +280,7 @@ def _try_inverse_step(
         return primal
     inner, _ = lapack.dtrtrs(root, C.T, lower=True)
     upper = np.triu(lapack.dgeqrf(inner, overwrite_a=True)[0])
-    factor = upper.T * np.sign(upper.diagonal())
+    factor = np.ascontiguousarray(upper.T * np.sign(upper.diagonal()))  # as a checkpoint restores it
     if not (np.isfinite(factor).all() and (factor.diagonal() > 0.0).all()):
         return primal
     loss = problem.total(StepLossPass(_symmetric(factor @ factor.T), state.weight_fraction))[0]
