@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import pickle
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from typing import Any
@@ -59,7 +60,7 @@ class DaskExecutor(Executor):
                 if repeat == _MAX_REPEATS - 1:
                     raise ExecutorLost("the workers of the cluster were lost again and again") from error
                 self.close()
-            except (OSError, TimeoutError) as error:
+            except Exception as error:  # a client that is closed raises errors of many types
                 self._check_alive(error)
                 raise ExecutorLost(f"the workers of the cluster were lost ({error})") from error
 
@@ -83,9 +84,16 @@ class DaskExecutor(Executor):
         sent: Any = pickle.dumps(task)
         if len(sent) > _LARGE_PASS:
             sent = self._client.scatter(sent, broadcast=True, hash=False)
+        # The names of tasks are in Dask's messages about workers that died.
+        run = uuid.uuid4().hex
         futures = [
-            self._client.submit(_run_range, self._examples, part, sent, *blocks, pure=False, retries=_RETRIES)
-            for part, blocks in zip(self._parts, source.ranges(), strict=True)
+            self._client.submit(
+                _run_range,
+                *(self._examples, part, sent, first, last),
+                key=f"blocks-{first}-{last - 1}-{run}",
+                retries=_RETRIES,
+            )
+            for part, (first, last) in zip(self._parts, source.ranges(), strict=True)
         ]
         total = self._client.submit(_combined, sent, futures, pure=False, retries=_RETRIES)
         return pickle.loads(self._result(total))
