@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from covmetric import Newton, Status, solve, solve_path
 from covmetric.constraints import RandomPairRecipe
 from covmetric.problem import BlockProblem
-from covmetric.problem.blocks import BlockError, ExecutorLost
+from covmetric.problem.blocks import ExecutorLost, PairBlockError
 from covmetric.solvers.blocks import solver as block_solver
 from tests.distributed.clusters import allowed_failures, kill_a_busy_worker, two_workers, wait_until, worker_pids
 from tests.problem.points import random_metric
@@ -151,7 +151,7 @@ def test_a_worker_killed_in_a_pass_changes_nothing(client):
 
 def test_a_block_that_fails_is_named(client):
     problem = recipe_problem(FaultyRecipe)
-    with pytest.raises(BlockError, match="blocks 2 to 3 failed: RuntimeError: no such block"):
+    with pytest.raises(PairBlockError, match="blocks 2 to 3 failed: RuntimeError: no such block"):
         solve(problem, executor=client)
     # The cluster still works.
     assert client.submit(sum, [1, 2]).result() == 3
@@ -274,6 +274,6 @@ def test_checkpoints_on_a_cluster(client, tmp_path):
 
 def test_a_block_that_ends_its_workers_is_named(client):
     problem = recipe_problem(DeadlyRecipe)
-    with allowed_failures(client, 0), pytest.raises(BlockError, match=r"blocks-2-3.*more memory"):
+    with allowed_failures(client, 0), pytest.raises(PairBlockError, match=r"blocks-2-3.*more memory"):
         solve(problem, executor=client)
     wait_until(lambda: len(worker_pids(client)) == 2)

@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from covmetric import Status, solve, solve_path
 from covmetric._utils.half_vectors import half_vectors_of
 from covmetric.problem import BlockProblem
-from covmetric.problem.blocks import BlockError, Executor, ExecutorLost, Threads
+from covmetric.problem.blocks import Executor, ExecutorLost, PairBlockError, Threads
 from covmetric.problem.blocks import executors as block_executors
 from covmetric.problem.blocks.dask import DaskExecutor
 from covmetric.problem.blocks.passes import CheckPass
@@ -88,7 +88,7 @@ def test_a_block_that_fails_is_named():
             return super().of_block(block)
 
     for n_jobs in (1, 2):
-        with pytest.raises(BlockError, match="blocks 3 to 5 failed: MemoryError: too large"):
+        with pytest.raises(PairBlockError, match="blocks 3 to 5 failed: MemoryError: too large"):
             BlockProblem.split(random_problem(), Threads(n_jobs)).total(Failing())
 
 

@@ -189,5 +189,5 @@ def test_values_of_a_block_are_computed_once_per_key():
     block = BlockProblem.split(random_problem()).source.block(0)
     count = []
     for key in (b"a", b"a", b"b", b"a"):
-        assert block.known("x", key, lambda key=key: count.append(1) or key) == key
+        assert block.cached("x", key, lambda key=key: count.append(1) or key) == key
     assert len(count) == 3

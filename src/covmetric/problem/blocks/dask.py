@@ -14,7 +14,7 @@ import numpy as np
 
 from covmetric._utils.allocation import keep_freed_memory
 from covmetric._utils.threads import one_thread
-from covmetric.problem.blocks.executors import BlockError, Executor, ExecutorLost, sum_of_range
+from covmetric.problem.blocks.executors import Executor, ExecutorLost, PairBlockError, sum_of_range
 from covmetric.problem.blocks.passes import PairPass
 from covmetric.problem.blocks.sources import PairSource
 from covmetric.problem.sums import Examples
@@ -108,7 +108,7 @@ class DaskExecutor(Executor):
             try:
                 return future.result(timeout=_PATIENCE)
             except KilledWorker as error:
-                raise BlockError(
+                raise PairBlockError(
                     f"a block of pairs ended its worker several times ({error}); give the workers more memory, or "
                     "use more of them"
                 ) from error

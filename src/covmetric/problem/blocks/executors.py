@@ -15,13 +15,13 @@ from covmetric.problem.blocks.passes import PairPass
 from covmetric.problem.blocks.sources import PairSource
 
 
-class BlockError(RuntimeError):
+class PairBlockError(RuntimeError):
     """Error for a block that could not be computed.
 
     Examples
     --------
-    >>> from covmetric.problem.blocks import BlockError
-    >>> issubclass(BlockError, RuntimeError)
+    >>> from covmetric.problem.blocks import PairBlockError
+    >>> issubclass(PairBlockError, RuntimeError)
     True
     """
 
@@ -60,7 +60,7 @@ def sum_of_range(
 
     Raises
     ------
-    BlockError
+    PairBlockError
         If a block fails, unless its input is invalid.
     """
     try:
@@ -69,7 +69,7 @@ def sum_of_range(
     except ValueError:  # about the input
         raise
     except Exception as error:
-        raise BlockError(f"blocks {first} to {last - 1} failed: {type(error).__name__}: {error}") from error
+        raise PairBlockError(f"blocks {first} to {last - 1} failed: {type(error).__name__}: {error}") from error
 
 
 def _values(

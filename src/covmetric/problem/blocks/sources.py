@@ -176,9 +176,9 @@ class PairBlock:
 
     def __init__(self, index: int, start: int, problem: MetricProblem) -> None:
         self.index, self.start, self.problem = index, start, problem
-        self._known: dict[str, tuple[bytes, Any]] = {}
+        self._cached: dict[str, tuple[bytes, Any]] = {}
 
-    def known(self, name: str, key: bytes, compute: Callable[[], Any]) -> Any:
+    def cached(self, name: str, key: bytes, compute: Callable[[], Any]) -> Any:
         """Return a value that depends on `key` only; it is computed if the last value of that name had another key.
 
         Parameters
@@ -194,11 +194,11 @@ class PairBlock:
         -------
         Any
         """
-        last = self._known.get(name)
+        last = self._cached.get(name)
         if last is not None and last[0] == key:
             return last[1]
         value = compute()
-        self._known[name] = key, value
+        self._cached[name] = key, value
         return value
 
 
