@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from covmetric import MetricProblem, Newton, Status, solve, solve_path
 from covmetric.problem import BlockProblem
-from covmetric.problem.blocks import ZeroMultipliers, sources
+from covmetric.problem.blocks import KeyedMatrix, ZeroMultipliers, sources
 from covmetric.solvers import registry
 from covmetric.solvers.blocks import BlockNewton
 from covmetric.solvers.blocks import solver as block_solver
@@ -365,3 +365,13 @@ def test_updates_of_squared_distances_stay_accurate(monkeypatch):
     assert kept.n_iter > 9, "several updates"
     assert kept.W.tobytes() == forgetful.W.tobytes()
     assert kept.certificate == forgetful.certificate
+
+
+def test_squared_distances_are_computed_anew_after_some_steps():
+    split, W = BlockProblem.split(random_problem()), KeyedMatrix.of(np.eye(4))
+    change = KeyedMatrix.of(np.zeros((4, 4)))
+    lengths = []
+    for _ in range(20):
+        W = block_solver._moved(split, W, 1.0, change, np.eye(4))
+        lengths.append(len(W.steps()))
+    assert lengths == [*range(1, 9), *range(9), 0, 1, 2]
