@@ -356,7 +356,7 @@ def test_problem_in_its_span(monkeypatch):
 def test_updates_of_squared_distances_stay_accurate(monkeypatch):
     """A block that has lost what it kept computes it again through all steps, to the last bit."""
     problem = random_problem("is", lam=1e-6)
-    monkeypatch.setattr(sources.PairBlock, "known", lambda self, name, key, compute: compute())
+    monkeypatch.setattr(sources.PairBlock, "cached", lambda self, name, key, compute: compute())
     forgetful = solve(problem, "newton", tol=1e-9)
     monkeypatch.undo()
     monkeypatch.setattr(sources, "BLOCK_PAIRS", (7, 7))

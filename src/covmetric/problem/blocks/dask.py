@@ -62,7 +62,9 @@ class DaskExecutor(Executor):
                 self.close()
             except Exception as error:  # a client that is closed raises errors of many types
                 self._check_alive(error)
-                raise ExecutorLost(f"the workers of the cluster were lost ({error})") from error
+                if isinstance(error, OSError | TimeoutError):
+                    raise ExecutorLost(f"the workers of the cluster were lost ({error})") from error
+                raise
 
     def _place(self, source: PairSource) -> None:
         """Send the examples and the pairs to the workers, unless they are there."""
@@ -96,9 +98,9 @@ class DaskExecutor(Executor):
             for part, (first, last) in zip(self._parts, source.ranges(), strict=True)
         ]
         total = self._client.submit(_combined, sent, futures, pure=False, retries=_RETRIES)
-        return pickle.loads(self._result(total))
+        return pickle.loads(self._result(total, futures))
 
-    def _result(self, future: Any) -> Any:
+    def _result(self, future: Any, parts: list[Any]) -> Any:
         """Wait for a future, and look for Ctrl-C and for the end of the cluster in the meantime."""
         from distributed import KilledWorker
 
@@ -108,10 +110,14 @@ class DaskExecutor(Executor):
             try:
                 return future.result(timeout=_PATIENCE)
             except KilledWorker as error:
-                raise PairBlockError(
-                    f"a block of pairs ended its worker several times ({error}); give the workers more memory, or "
-                    "use more of them"
-                ) from error
+                raise _deadly(error) from error
+            except CancelledError:
+                # The sum may be given up before the error of its part is told.
+                errors = [part.exception() for part in parts if part.status == "error"]
+                deadly = [error for error in errors if isinstance(error, KilledWorker)]
+                if deadly:
+                    raise _deadly(deadly[0]) from deadly[0]
+                raise
             except TimeoutError:
                 if future.done():
                     continue
@@ -124,6 +130,13 @@ class DaskExecutor(Executor):
         time.sleep(_PATIENCE)  # the status changes shortly after a connection is lost
         if self._client.status != "running":
             raise ExecutorLost("the connection to the scheduler of the cluster was lost") from cause
+
+
+def _deadly(error: BaseException) -> PairBlockError:
+    """Return the error for blocks that end their workers."""
+    return PairBlockError(
+        f"a block of pairs ended its worker several times ({error}); give the workers more memory, or use more of them"
+    )
 
 
 def _run_range(examples: Examples, source: PairSource, task: bytes, first: int, last: int) -> bytes:
