@@ -196,6 +196,7 @@ def test_settings_are_printed_in_words_that_the_guide_has(run):
     printed = run("info", "textures.model").out
     assert "\nrule: auto\n" in printed and "\nrules: " in printed and "\nprior: identity\n" in printed
     assert "\nslack: is (Itakura-Saito divergence)\n" in printed and "blend" not in printed
+    assert "\nC: " not in printed  # of the single rule that scored the search
     run("report", "textures.model", "-o", "words.html")
     page = Path("words.html").read_text(encoding="utf-8")
     assert "is (Itakura-Saito divergence)" in page and "blend" not in page

@@ -73,7 +73,7 @@ REPORT = Command(
     run,
     (
         "covmetric report textures.model -o report.html",
-        "covmetric evaluate textures.model new/ --json > run.json; covmetric report run.json",
+        "covmetric evaluate textures.model more/ --json > run.json; covmetric report run.json",
         "covmetric compare trials.npz --json > run.json; covmetric report run.json",
     ),
 )

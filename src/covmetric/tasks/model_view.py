@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 from covmetric._utils.validation import FloatArray
 from covmetric.descriptors import Descriptor, ImageCovariances, feature_names
 from covmetric.estimators import CovMetricClassifier, CovMetricCV, CovMetricPairs, ImagePatchClassifier, Recentre
-from covmetric.estimators.grid import prior_choices
+from covmetric.estimators.grid import RULE_PARAMS, prior_choices
 from covmetric.learning.rules import describe_rule
 from covmetric.metric import LearnedMetric
 
@@ -193,6 +193,9 @@ class ModelView:
         if not self.compares_pairs:
             found |= {name: value for name, value in self.rule.items() if name != "rules"}
         if "rules" in self.rule:
+            found = {
+                name: value for name, value in found.items() if name not in RULE_PARAMS
+            }  # of one rule in the search
             found |= {"rule": "auto", "rules": describe_rule(self.rule)}
         plain = (str, int, float, bool, type(None))
         return {name: value if isinstance(value, plain) else str(value) for name, value in found.items()}
