@@ -21,6 +21,7 @@ import pytest
 from sklearn import config_context
 
 import covmetric
+import covmetric.models  # registers the kinds of models before a page patches the registry
 from covmetric.cli import main
 from covmetric.embeddings import EMBEDDINGS
 from covmetric.model_file.kinds import KINDS, KINDS_BY_CLASS

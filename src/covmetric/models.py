@@ -7,10 +7,13 @@ in a process that has not used any of them yet.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from typing import Any
 
+from sklearn import get_config
 from sklearn.pipeline import Pipeline
 
+from covmetric._utils.warning import warn
 from covmetric.descriptors import DESCRIPTORS, REGIONS, FilterBank
 from covmetric.embeddings import EMBEDDINGS
 from covmetric.estimators import (
@@ -21,6 +24,7 @@ from covmetric.estimators import (
     ImagePatchClassifier,
     Recentre,
 )
+from covmetric.estimators.metadata_requests import get_requests
 from covmetric.learning.fit import FittedProblem
 from covmetric.learning.rules import RULES
 from covmetric.learning.rules.units import Units
@@ -136,6 +140,12 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     OSError
         If the file cannot be read.
 
+    Warns
+    -----
+    UserWarning
+        If a step of a pipeline requests metadata, such as groups, to transform or predict, but scikit-learn's metadata
+        routing, which every process has to switch on, is off.
+
     See Also
     --------
     save_model : Save a model.
@@ -151,4 +161,29 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     ...     load_model(f"{folder}/metric.npz")
     LearnedMetric(Identity(reg=0.0), W of shape (2, 2))
     """
-    return read_model(path, MODELS)
+    model = read_model(path, MODELS)
+    if not get_config()["enable_metadata_routing"]:
+        _warn_of_requests(model)
+    return model
+
+
+def _warn_of_requests(model: Any) -> None:
+    """Warn if a pipeline can pass metadata such as groups to its steps only after routing is switched on."""
+    found = [
+        f"{name} ({', '.join(values)} in {method})"
+        for name, step in _named_steps(model)
+        for method, values in get_requests(step).items()
+        if method != "fit" and any(values.values())
+    ]
+    if found:
+        warn(
+            f"the pipeline has a step that requests metadata, {found[0]}, but metadata routing is off in this process; "
+            "call sklearn.set_config(enable_metadata_routing=True) before you pass metadata to it"
+        )
+
+
+def _named_steps(model: Any) -> Iterator[tuple[str, Any]]:
+    """Yield the steps of a pipeline, and of the pipelines in it, by name."""
+    for name, step in model.steps if isinstance(model, Pipeline) else ():
+        yield name, step
+        yield from _named_steps(step)

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from covmetric import load_model
+from covmetric import CovMetric, CovMetricClassifier, CovMetricPairs, load_model, save_model
 from covmetric.cli import COMMANDS, main
 from covmetric.datasets import make_spd_classes, make_textures
 from tests.cli.processes import COMMAND, ENVIRONMENT, OnTerminal, covmetric
@@ -143,6 +143,15 @@ def test_predict_prints_text_csv_and_json(run, home):
     assert [line.split()[:2] for line in lines] == [[one["name"], one["predicted"]] for one in predictions]
 
 
+def test_probabilities_are_aligned(run, home):
+    data = make_spd_classes(n_classes=2, n_per_class=6, n=3, random_state=0)
+    labels = np.array(["a", "sandstone"])[data.y]
+    save_model(CovMetricClassifier(CovMetric("log", lam=np.inf), rule="mean").fit(data.X, labels), "widths.model")
+    np.savez("widths.npz", X=data.X)
+    lines = run("predict", "widths.model", "widths.npz").out.splitlines()
+    assert {line.split()[1] for line in lines} == {"a", "sandstone"} and len({len(line) for line in lines}) == 1
+
+
 def test_search_names_the_nearest_examples(run, home):
     found = json.loads(run("search", "textures.model", "train/sand/2.png", "-k", "4", "--json").out)
     (query,) = found["queries"]
@@ -183,6 +192,35 @@ def test_info_and_card_describe_the_model(run):
     assert "| sand | 6 |" in card and ("proves nothing about the accuracy" in card or "The metric is fixed" in card)
 
 
+def test_settings_are_printed_in_words_that_the_guide_has(run):
+    printed = run("info", "textures.model").out
+    assert "\nrule: auto\n" in printed and "\nrules: " in printed and "\nprior: identity\n" in printed
+    assert "\nslack: is (Itakura-Saito divergence)\n" in printed and "blend" not in printed
+    assert "\nC: " not in printed  # of the single rule that scored the search
+    run("report", "textures.model", "-o", "words.html")
+    page = Path("words.html").read_text(encoding="utf-8")
+    assert "is (Itakura-Saito divergence)" in page and "blend" not in page
+
+
+def test_models_of_pairs_are_described_as_such(run, home):
+    data = make_spd_classes(n_classes=2, n_per_class=8, n=3, random_state=0)
+    pairs = np.array([(i, j) for i in range(16) for j in range(i)])
+    same = np.where(data.y[pairs[:, 0]] == data.y[pairs[:, 1]], 1, -1)
+    learner = CovMetricPairs("log", preprocessor=data.X).fit(pairs, same)
+    save_model(learner, home / "pairs.model")
+    printed = run("info", "pairs.model").out
+    assert "takes pairs of matrices" in printed and f"at most {learner.threshold_:.6g}, the threshold" in printed
+    assert "references" not in printed and "rule" not in printed
+    assert json.loads(run("info", "pairs.model", "--json").out)["threshold"] == learner.threshold_
+    card = run("info", "pairs.model", "--card").out
+    assert "covmetric evaluate" not in card and "the threshold" in card and "score(pairs, y)" in card
+    run("report", "pairs.model", "-o", "pairs.html")
+    page = Path("pairs.html").read_text(encoding="utf-8")
+    assert "covmetric evaluate" not in page and "the threshold" in page
+    np.savez("matrices.npz", X=data.X, y=data.y)
+    assert "in Python, with predict(pairs)" in run("predict", "pairs.model", "matrices.npz", code=2).err
+
+
 def test_patches_describe_several_regions(run, home):
     run("fit", "train", "-o", "patches.model", "--patches", "20", "--rule", "neighbors", "--decision", "nearest-set")
     model = load_model(home / "patches.model")
@@ -193,6 +231,12 @@ def test_patches_describe_several_regions(run, home):
     printed = run("explain", "patches.model", "new/wood/6.png").out
     assert "nearest training images" in printed and "[top, left, height, width] = [" in printed
     assert "images" in run("evaluate", "patches.model", "new", "--json").out
+
+
+def test_patches_as_large_as_the_images_are_warned_of(run, home):
+    arguments = ("fit", "train", "-o", "single.model", "--rule", "mean", "--lam", "inf", "--patches")
+    assert "every image has a single patch of 40 x 40 pixels; choose a smaller size" in run(*arguments, "40").err
+    assert run(*arguments, "20").err == ""
 
 
 def test_patches_print_the_accuracy_of_images_and_of_patches(run, home):
@@ -319,7 +363,9 @@ def test_missing_input_is_named(run, home):
     message = error_of("predict", "nothing.model", "new/sand/6.png", cwd=home)
     assert "there is no model nothing.model; `covmetric fit DATA -o nothing.model` writes one" in message
     assert "train is a folder, but a model is a file" in error_of("info", "train", cwd=home)
-    assert "there is no file or folder none.png" in run("search", "textures.model", "none.png", code=2).err
+    for command in ("search", "predict", "explain"):
+        message = run(command, "textures.model", "none.png", code=2).err
+        assert "there is no file or folder none.png; it must be an image, a folder of images, or an .npz" in message
 
 
 def test_unwritable_output_is_refused_before_any_work(home):

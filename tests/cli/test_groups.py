@@ -52,6 +52,8 @@ def test_groups_of_known_sessions_are_used(home, capsys):
     near = printed(capsys, "search", "model", "grouped.npz", "-k", "1")["queries"]
     assert [one["neighbors"][0]["name"] for one in near] == [str(i) for i in range(40)]
     assert main(["explain", "model", "grouped.npz", "--number", "7"]) == 0
+    assert main(["report", "model", "-o", "model.html"]) == 0
+    assert "routing" not in capsys.readouterr().err  # commands do not need it
     assert main(["predict", "model", "plain.npz"]) == 2
     assert "groups is None" in capsys.readouterr().err
 

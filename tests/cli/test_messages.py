@@ -31,6 +31,7 @@ FILES = {
     "lone": {"X": DATA.X, "y": ONE_OF_A_CLASS},
     "each": {"X": DATA.X[:4], "y": np.arange(4)},
     "coarse": {"X": DATA.X, "y": DATA.y, "groups": DATA.y},
+    "single": {"X": DATA.X, "y": DATA.y, "groups": np.zeros(12)},
     "zero": {"X": zero(DATA.X), "y": DATA.y},
     "constant": {"X": np.zeros((12, 3, 50)), "y": DATA.y},
     "singular": {"X": rank_one(), "y": DATA.y},
@@ -47,6 +48,11 @@ UNSEEN = ("compare", "--unseen", "--methods", "log")
     [
         ("lone", FIT, "has only one class: pass more examples per class$"),
         ("coarse", FIT, "pass finer groups, if one group holds all examples of a class$"),
+        (
+            "single",
+            FIT,
+            r"only one group, .*; remove the groups \(the array groups of the .npz file, or the column group",
+        ),
         ("lone", COMPARE, "has only one class: pass more examples per class$"),
         ("zero", FIT, "^covmetric fit: example 3 is all zeros: leave it out$"),
         ("zero", COMPARE, "^covmetric compare: example 3 is all zeros: leave it out$"),

@@ -45,7 +45,7 @@ def test_kneighbors_returns_distances_and_indices(data):
     np.testing.assert_array_equal(means.kneighbors(X[:5], 2)[1], indices)
     with pytest.raises(ValueError, match="n_neighbors must be an integer >= 1, got 0"):
         classifier.kneighbors(X, 0)
-    with pytest.raises(ValueError, match=f"rule must be one of {quoted(RULES)}, got 'tree'"):
+    with pytest.raises(ValueError, match=f"rule must be one of 'auto', {quoted(RULES)}, got 'tree'"):
         CovMetricClassifier(rule="tree").fit(X, y)
 
 

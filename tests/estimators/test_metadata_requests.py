@@ -63,6 +63,20 @@ def test_loaded_pipeline_routes_groups(tmp_path):
     assert back[0].groups_ == [0, 1]
 
 
+def test_loading_without_routing_names_the_remedy(tmp_path):
+    recentre = Recentre().set_fit_request(groups=True).set_transform_request(groups=True)
+    classifier = sklearn.base.clone(ESTIMATORS["CovMetricClassifier"]).set_fit_request(groups=True)
+    nested = make_pipeline(make_pipeline(recentre), classifier).fit(DATA.X, DATA.y, groups=GROUPS)
+    save_model(nested, tmp_path / "nested")
+    plain = make_pipeline(CovMetric("log", lam=np.inf), sklearn.base.clone(classifier)).fit(DATA.X, DATA.y)
+    save_model(plain, tmp_path / "fit only")
+    with sklearn.config_context(enable_metadata_routing=False):
+        with pytest.warns(UserWarning, match=r"recentre \(groups in transform\).*set_config"):
+            back = load_model(tmp_path / "nested")
+        load_model(tmp_path / "fit only")  # predicts without metadata, so that there is nothing to say
+    np.testing.assert_array_equal(back.predict(DATA.X, groups=GROUPS), nested.predict(DATA.X, groups=GROUPS))
+
+
 @pytest.mark.parametrize(
     ("forged", "message"),
     [

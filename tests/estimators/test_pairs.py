@@ -241,6 +241,12 @@ def test_equal_dissimilar_examples_are_left_out(data):
     ("change", "message"),
     [
         (lambda p, y: (p, y[:-1]), "y must have one entry per pair"),
+        (
+            lambda p, y: (p, y > 0),
+            r"y must be \+1 for similar and -1 for .*, but y\[0\] is .*np.where\(is_similar, 1, -1\)",
+        ),
+        (lambda p, y: (p, np.where(y > 0, "same", "different")), r"y must be \+1 for similar .*y\[0\] is .*np.where"),
+        (lambda p, y: (p, np.where(y > 0, "same", "different").astype(object)), r"y must be \+1 for similar"),
         (lambda p, y: (p, np.where(y > 0, 1, 0)), r"y\[\d+\] is 0.0: every entry must be \+1 .near. or -1 .far."),
         (lambda p, y: (p[:, :1], y), r"pairs must have shape \(K, 2, n, n\), or \(K, 2, d\)"),
         (lambda p, y: (p[:0], y[:0]), r"pairs must have shape"),

@@ -191,7 +191,9 @@ def test_invalid_choices_are_refused(estimator, message):
 
 
 def test_the_first_batch_needs_a_search_for_the_rule():
-    with pytest.raises(ValueError, match="rule='auto' needs a CovMetricCV or None as learner, got "):
+    with pytest.raises(
+        ValueError, match=r"rule='auto' needs a CovMetricCV or None .*; write CovMetricClassifier\(rule='auto'\)"
+    ):
         CovMetricClassifier(CovMetric(), rule="auto").partial_fit(X, Y)
 
 

@@ -179,10 +179,35 @@ def read_model_view(path: Path) -> ModelView:
         raise ValueError(f"{path} is a folder, but a model is a file that `covmetric fit DATA -o MODEL` writes")
     if not path.exists():
         raise FileNotFoundError(f"there is no model {path}; `covmetric fit DATA -o {path}` writes one")
-    from covmetric.models import load_model
     from covmetric.tasks import ModelView
 
-    return ModelView(load_model(path))
+    return ModelView(load_for_command(path))
+
+
+def load_for_command(path: Path) -> Any:
+    """Load a model file without the warning about metadata routing, since commands hand groups to the steps themselves.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+
+    Returns
+    -------
+    object
+        What `covmetric.load_model` returns.
+
+    Raises
+    ------
+    ValueError
+        If the file is not a model, or has a newer format.
+    """
+    from sklearn import config_context
+
+    from covmetric.models import load_model
+
+    with config_context(enable_metadata_routing=True):
+        return load_model(path)
 
 
 def usable_images(view: ModelView, inputs: Inputs, skip_broken: bool) -> tuple[Inputs, Sequence[tuple[str, str]]]:

@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int | None:
     """
     view = read_model_view(options.model)
 
-    from covmetric.tasks import model_card, summary
+    from covmetric.tasks import model_card, pairs_in_words, setting_in_words, summary
 
     if options.card:
         print(model_card(view, options.model.stem), end="")
@@ -48,13 +48,15 @@ def run(options: argparse.Namespace) -> int | None:
     if options.json:
         print_json(facts)
         return None
-    print_wrapped(f"{' > '.join(view.steps)}, takes {view.kind}")
-    if view.classes:
+    print_wrapped(f"{' > '.join(view.steps)}, takes {'pairs of ' if view.compares_pairs else ''}{view.kind}")
+    if view.compares_pairs:
+        print_wrapped(pairs_in_words(view), indent="  ")
+    if view.classes and view.n_references:
         counts = ", ".join(f"{name} ({count})" for name, count in facts["class_counts"].items())
         print_wrapped(f"{view.n_references} references, by class: {counts}", indent="  ")
     for name, value in facts["parameters"].items():
         if value is not None and name != "steps":
-            print(f"{name}: {value}")
+            print(f"{name}: {setting_in_words(name, value)}")
     print_wrapped(f"accuracy: {' '.join(facts['accuracy'])}", indent="  ")
     certificate = facts["certificate"]
     print_wrapped(f"certificate: {certificate['text'] if certificate else 'the metric is fixed, nothing was solved'}")

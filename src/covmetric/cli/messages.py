@@ -11,6 +11,10 @@ import re
 _PHRASES: tuple[tuple[str, str], ...] = (
     (r", or a list of splits as cv\b", ""),
     (r"\bcv has no splits: at least one split is needed", "there are no folds"),
+    (
+        r"; leave groups out, so that the folds are made of examples\b",
+        "; remove the groups (the array groups of the .npz file, or the column group of the CSV file)",
+    ),
     (r"\bcv='classes' needs", "--unseen needs"),
     (r"\bset reg=0\b", "leave out --reg"),
     (r"\bset reg, for example (\S+?)(?=[,;]|$)", r"use --reg, for example --reg \1"),

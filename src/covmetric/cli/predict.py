@@ -70,9 +70,12 @@ def run(options: argparse.Namespace) -> int | None:
         for one in predictions:
             writer.writerow([one.name, one.predicted, one.probability, *one.probabilities.values()])
     else:
-        width = max((len(one.name) for one in predictions), default=0)
+        width, class_width = (
+            max((len(text) for text in texts), default=0)
+            for texts in ([one.name for one in predictions], [one.predicted for one in predictions])
+        )
         for one in predictions:
-            print(f"{one.name:<{width}}  {one.predicted}  {one.probability:.2f}")
+            print(f"{one.name:<{width}}  {one.predicted:<{class_width}}  {one.probability:.2f}")
     return INCOMPLETE if skipped else None
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from covmetric.cli.arguments import check_page
 from covmetric.cli.command import Command
+from covmetric.cli.data import load_for_command
 
 if TYPE_CHECKING:
     from covmetric.report import Page
@@ -57,7 +58,6 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _page(source: Path, out: Path) -> Page:
-    from covmetric.models import load_model
     from covmetric.report import model_page, read_run, run_page
 
     with source.open("rb") as file:
@@ -65,7 +65,7 @@ def _page(source: Path, out: Path) -> Page:
     if not is_archive:
         return run_page(read_run(source))
     command = shlex.join(["covmetric", "report", str(source), "-o", str(out)])
-    return model_page(load_model(source), source.stem, command)
+    return model_page(load_for_command(source), source.stem, command)
 
 
 REPORT = Command(
@@ -73,7 +73,7 @@ REPORT = Command(
     run,
     (
         "covmetric report textures.model -o report.html",
-        "covmetric evaluate textures.model new/ --json > run.json; covmetric report run.json",
+        "covmetric evaluate textures.model more/ --json > run.json; covmetric report run.json",
         "covmetric compare trials.npz --json > run.json; covmetric report run.json",
     ),
 )

@@ -19,6 +19,8 @@ CONTENT = (
     "of shape (l, d), y and optionally groups (or X_train, y_train, X_test and y_test), an .npy file with a CSV file "
     "of labels, or a .fif file of MNE epochs"
 )
+#: The same for new examples, which need no labels.
+CONTENT_OF_QUERIES = "an image, a folder of images, or an .npz, .npy or .fif file with X (matrices, series or vectors)"
 #: The kinds of examples.
 KINDS = ("images", "series", "matrices", "vectors")
 
@@ -100,7 +102,9 @@ def read_inputs(path: Path, kind: str | None = None, labels: Path | None = None,
             raise ValueError(f"kind {kind!r}: {path} is a folder, but {kind} are read from an .npz, .npy or .fif file")
         return _image_inputs(path, rows, labelled)
     if not path.exists():
-        raise FileNotFoundError(f"there is no file or folder {path}; it must be {CONTENT}")
+        raise FileNotFoundError(
+            f"there is no file or folder {path}; it must be {CONTENT if labelled else CONTENT_OF_QUERIES}"
+        )
     reader = next((read for ending, read in _READERS.items() if path.name.lower().endswith(ending)), None)
     if reader is None and not labelled:
         return Inputs("images", [path], np.array([path.name]))

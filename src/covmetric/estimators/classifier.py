@@ -28,7 +28,7 @@ from covmetric.learning.group_labels import group_labels, positions_by_label
 from covmetric.learning.incremental import extend
 from covmetric.learning.mean_blend import MeanBlend
 from covmetric.learning.restore import restore_fitted
-from covmetric.learning.rules import MeanRule, NeighborsRule, Rule, get_rule
+from covmetric.learning.rules import RULES, MeanRule, NeighborsRule, Rule, get_rule
 from covmetric.learning.scoring import Scoring
 from covmetric.learning.validation import OutOfFold, check_counts_by_fold, total_accuracy
 from covmetric.metric import LearnedMetric
@@ -296,8 +296,13 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
     def _fit_learner(self, X: npt.NDArray[Any], classes: npt.NDArray[Any], codes: IntArray, groups: Any = None) -> Self:
         """Learn the metric from checked examples, and fit the rule."""
         check_n_neighbors(self.n_neighbors)
+        if not (self._chooses_rule or (isinstance(self.rule, str) and self.rule in RULES)):
+            raise ValueError(f"rule must be one of {', '.join(map(repr, ('auto', *RULES)))}, got {self.rule!r}")
         if self._chooses_rule and isinstance(self.learner, CovMetric):
-            raise ValueError(f"rule='auto' needs a CovMetricCV or None as learner, got {self.learner!r}")
+            raise ValueError(
+                f"rule='auto' needs a CovMetricCV or None as learner, got {self.learner!r}; write "
+                "CovMetricClassifier(rule='auto'), which chooses the metric as well"
+            )
         if self.mean_strength is not None and self.rule != "mean":
             raise ValueError(f"mean_strength={self.mean_strength!r} needs rule='mean', got rule={self.rule!r}")
         learner = self._default_learner(X) if self.learner is None else clone(self.learner)

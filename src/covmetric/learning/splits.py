@@ -113,7 +113,10 @@ def make_splits(
         distinct = np.unique(np.asarray(groups))
         groups = check_groups(groups, X)
         if len(distinct) < 2:
-            raise ValueError(f"groups has only one group, {distinct.tolist()[0]!r}: at least two groups are needed")
+            raise ValueError(
+                f"groups has only one group, {distinct.tolist()[0]!r}: at least two groups are needed; leave groups "
+                "out, so that the folds are made of examples"
+            )
     if isinstance(cv, str) and cv == "classes":
         cv = default_class_splits(codes, seed)
     if isinstance(cv, str):

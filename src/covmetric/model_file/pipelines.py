@@ -65,6 +65,8 @@ def _input_width(step: Any) -> int | None:
 
 
 def _output_width(step: Any) -> int | None:
+    if hasattr(step, "steps"):  # a pipeline claims feature names although its last step may have none
+        return _output_width(step.steps[-1][1])
     if hasattr(step, "shape_out_"):
         return int(step.shape_out_[0])
     for name in ("matrix_size_", "n_channels_out_"):

@@ -17,7 +17,7 @@ from covmetric.report.data import data_section
 from covmetric.report.model_plots import model_plots
 from covmetric.report.neighbors import LabelledExamples, neighbors_part, same_class_rates
 from covmetric.report.origin import made_by, origin_sections
-from covmetric.tasks import Accuracies, ModelView, measured_accuracies, package_versions
+from covmetric.tasks import Accuracies, ModelView, measured_accuracies, package_versions, pairs_in_words
 
 
 def model_page(model: Any, name: str, command: str) -> Page:
@@ -112,6 +112,13 @@ def _same_but_metric(one: Mapping[str, Any], chosen: Mapping[str, Any]) -> bool:
     return all(str(one.get(name)) == str(chosen.get(name)) for name in names)
 
 
+def _how_to_measure(model: Any) -> str:
+    """Return what measures the accuracy on new data: no command reads pairs."""
+    if ModelView(model).compares_pairs:
+        return "`score(pairs, y)` of the model in Python, on pairs that were not used for learning"
+    return "`covmetric evaluate`"
+
+
 def _headline(
     model: Any,
     references: LabelledExamples | None,
@@ -129,7 +136,7 @@ def _headline(
             f"{votes} is {measured.whole.text(measured.of)}."
         )
     if score is None and measured.whole is None:
-        return text + " No accuracy was measured while it was learned: measure it with `covmetric evaluate`."
+        return text + f" No accuracy was measured while it was learned: measure it with {_how_to_measure(model)}."
     if score is not None:
         accuracy, difference = score
         text += f" With a single rule, the metric has {accuracy.text()} percent accuracy"
@@ -153,6 +160,8 @@ def _accuracy(learner: Any, model: Any, references: LabelledExamples | None, mea
     results = getattr(learner, "cv_results_", None)
     if results is not None:
         parts.append(_candidates(results, learner.best_index_))
+    if ModelView(model).compares_pairs:
+        return [*parts, Paragraphs([pairs_in_words(ModelView(model))])]
     parts.append(
         Paragraphs(["The accuracy on examples that were not used for learning is measured by `covmetric evaluate`."])
     )

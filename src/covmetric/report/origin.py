@@ -8,6 +8,7 @@ from typing import Any
 from covmetric._version import __version__
 from covmetric.experiments.provenance import code_version
 from covmetric.report.content import Code, Facts, Section
+from covmetric.tasks import setting_in_words
 
 
 def origin_sections(
@@ -35,7 +36,10 @@ def origin_sections(
     ['Parameters', 'How to repeat this']
     """
     return [
-        Section("Parameters", [Facts([(str(name), plain(value)) for name, value in parameters.items()])]),
+        Section(
+            "Parameters",
+            [Facts([(str(name), setting_in_words(name, plain(value))) for name, value in parameters.items()])],
+        ),
         Section(
             "How to repeat this",
             [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from covmetric.tasks.card import model_card, summary
+from covmetric.tasks.card import model_card, pairs_in_words, setting_in_words, summary
 from covmetric.tasks.describing import DescribedInputs, choose_features, describe_inputs, without_broken_images
 from covmetric.tasks.evaluation import Evaluation, Prediction, evaluate, named, predict, wilson_interval
 from covmetric.tasks.explaining import QueryExplanation, explain
@@ -34,7 +34,9 @@ __all__ = [
     "named",
     "origin",
     "package_versions",
+    "pairs_in_words",
     "predict",
+    "setting_in_words",
     "summary",
     "wilson_interval",
     "without_broken_images",

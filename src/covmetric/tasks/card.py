@@ -16,6 +16,9 @@ _TAKES = {
 }
 
 
+_SLACKS = {"is": "Itakura-Saito divergence", "l2": "squared difference", "re": "relative entropy"}
+
+
 def summary(view: ModelView) -> dict[str, Any]:
     """Return what a model holds.
 
@@ -28,8 +31,8 @@ def summary(view: ModelView) -> dict[str, Any]:
     -------
     dict
         The entries of `ModelView.as_dict`, `class_counts`, `parameters`, `certificate`, `score` (the accuracy of what
-        predicts, in cross-validation on the training data, or None), `patch_score` (the same of single patches) and
-        `accuracy` (both in words).
+        predicts, in cross-validation on the training data, or None), `patch_score` (the same of single patches),
+        `accuracy` (both in words) and, for a model of pairs, `threshold`.
 
     Examples
     --------
@@ -49,7 +52,49 @@ def summary(view: ModelView) -> dict[str, Any]:
         "patch_score": None if found.patches is None else found.patches.accuracy,
         "accuracy": found.sentences(),
         "certificate": view.certificate(),
+        **({"threshold": view.threshold} if view.compares_pairs else {}),
     }
+
+
+def setting_in_words(name: str, value: Any) -> str:
+    """Return the value of a setting as text for people.
+
+    Parameters
+    ----------
+    name : str
+        The name of the setting, from `ModelView.parameters`.
+    value : object
+        Its value.
+
+    Returns
+    -------
+    str
+        The value, with the meaning of an abbreviation.
+
+    Examples
+    --------
+    >>> setting_in_words("slack", "is"), setting_in_words("lam", 0.01)
+    ('is (Itakura-Saito divergence)', '0.01')
+    """
+    return f"{value} ({_SLACKS[value]})" if name == "slack" and value in _SLACKS else str(value)
+
+
+def pairs_in_words(view: ModelView) -> str:
+    """Return what a model of pairs decides.
+
+    Parameters
+    ----------
+    view : ModelView
+        A model that compares pairs.
+
+    Returns
+    -------
+    str
+        A sentence.
+    """
+    if view.threshold is None:
+        return "It compares pairs of examples, and has no threshold: set_threshold or calibrate_threshold sets one."
+    return f"It calls a pair of examples similar if their distance is at most {view.threshold:.6g}, the threshold."
 
 
 def model_card(view: ModelView, name: str) -> str:
@@ -80,7 +125,7 @@ def model_card(view: ModelView, name: str) -> str:
         f"# Model card: {name}",
         _use(view),
         _data(view, facts),
-        _quality(facts),
+        _quality(view, facts),
         _certificate(facts),
         _settings(facts),
     ]
@@ -88,6 +133,8 @@ def model_card(view: ModelView, name: str) -> str:
 
 
 def _use(view: ModelView) -> str:
+    if view.compares_pairs:
+        return f"## Use\n\nThe model takes pairs of {_TAKES.get(view.kind, view.kind)}. {pairs_in_words(view)}"
     classes = f" It tells {len(view.classes)} classes apart: {', '.join(view.classes)}." if view.classes else ""
     return (
         f"## Use\n\nThe model takes {_TAKES.get(view.kind, view.kind)}.{classes} A new example that belongs to none of "
@@ -106,9 +153,13 @@ def _data(view: ModelView, facts: dict[str, Any]) -> str:
     )
 
 
-def _quality(facts: dict[str, Any]) -> str:
+def _quality(view: ModelView, facts: dict[str, Any]) -> str:
     measured = " ".join(facts["accuracy"])
-    return f"## Accuracy\n\n{measured} Measure the accuracy on data that the model has not seen: `covmetric evaluate`."
+    if view.compares_pairs:
+        how = "Measure it on pairs that the model has not seen: `load_model(path).score(pairs, y)` in Python."
+    else:
+        how = "Measure the accuracy on data that the model has not seen: `covmetric evaluate`."
+    return f"## Accuracy\n\n{measured} {how}"
 
 
 def _certificate(facts: dict[str, Any]) -> str:
@@ -124,6 +175,10 @@ def _certificate(facts: dict[str, Any]) -> str:
 
 
 def _settings(facts: dict[str, Any]) -> str:
-    rows = "\n".join(f"| {name} | {value} |" for name, value in facts["parameters"].items() if value is not None)
+    rows = "\n".join(
+        f"| {name} | {setting_in_words(name, value)} |"
+        for name, value in facts["parameters"].items()
+        if value is not None
+    )
     features = ", ".join(facts["features"])
     return f"## Settings\n\n| setting | value |\n|---|---|\n{rows}\n\nRows of a matrix: {features}."

@@ -205,6 +205,11 @@ def _fit_patches(inputs: Inputs, settings: FitSettings) -> FitResult:
         verbose=int(settings.progress),
     )
     described = reader.describe(inputs.examples)
+    if len(np.unique(described.image)) == len(described.image):
+        warn(
+            f"every image has a single patch of {settings.patches} x {settings.patches} pixels; choose a smaller size "
+            "(--patches), or describe images as a whole"
+        )
     reasons = dict(described.skipped)
     kept = np.unique(described.image[np.trace(described.X, axis1=1, axis2=2) > 0.0])
     constant = "all its patches have the same value everywhere"

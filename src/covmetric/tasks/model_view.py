@@ -13,7 +13,8 @@ from sklearn.pipeline import Pipeline
 
 from covmetric._utils.validation import FloatArray
 from covmetric.descriptors import Descriptor, ImageCovariances, feature_names
-from covmetric.estimators import CovMetricClassifier, ImagePatchClassifier, Recentre
+from covmetric.estimators import CovMetricClassifier, CovMetricCV, CovMetricPairs, ImagePatchClassifier, Recentre
+from covmetric.estimators.grid import RULE_PARAMS, prior_choices
 from covmetric.learning.rules import describe_rule
 from covmetric.metric import LearnedMetric
 
@@ -120,8 +121,20 @@ class ModelView:
 
     @property
     def classes(self) -> list[str]:
-        """The classes that the model knows, as text."""
+        """The classes that the model knows, as text; none if it compares pairs."""
+        if self.compares_pairs:
+            return []
         return [str(c) for c in getattr(self._steps[-1], "classes_", [])]
+
+    @property
+    def compares_pairs(self) -> bool:
+        """Whether the model takes pairs, which it calls similar or not."""
+        return isinstance(self._steps[-1], CovMetricPairs)
+
+    @property
+    def threshold(self) -> float | None:
+        """The distance up to which a pair is similar; None if the model takes no pairs or has no threshold."""
+        return getattr(self._steps[-1], "threshold_", None)
 
     @property
     def rule(self) -> dict[str, Any]:
@@ -175,9 +188,15 @@ class ModelView:
         for name in ("lam", "pairs", "slack", "prior", "solver", "reg", "tol", "random_state"):
             if hasattr(learner, name) and name not in found:
                 found[name] = getattr(learner, name)
-        found |= {name: value for name, value in self.rule.items() if name != "rules"}
+        if isinstance(learner, CovMetricCV) and "prior" not in learner.best_params_:
+            found["prior"] = prior_choices(learner)[0]["prior"]  # what prior='auto' stands for
+        if not self.compares_pairs:
+            found |= {name: value for name, value in self.rule.items() if name != "rules"}
         if "rules" in self.rule:
-            found["rules"] = describe_rule(self.rule)
+            found = {
+                name: value for name, value in found.items() if name not in RULE_PARAMS
+            }  # of one rule in the search
+            found |= {"rule": "auto", "rules": describe_rule(self.rule)}
         plain = (str, int, float, bool, type(None))
         return {name: value if isinstance(value, plain) else str(value) for name, value in found.items()}
 
@@ -230,6 +249,7 @@ class ModelView:
         if not hasattr(self._steps[-1], "predict_proba"):
             raise ValueError(
                 f"the model ends with a {self.steps[-1]}, which does not classify: fit one with covmetric fit"
+                + (", or use this one in Python, with predict(pairs)" if self.compares_pairs else "")
             )
         if groups is None or not self.recentres:
             return np.asarray(self.model.predict_proba(examples))
