@@ -312,7 +312,10 @@ def test_solvers_that_need_all_pairs_are_refused(solver):
     [
         ({"n_jobs": 0}, "n_jobs"),
         ({"n_jobs": 1.5}, "n_jobs"),
-        ({"executor": "dask"}, "executor must be None, the Client of a Dask cluster, or an Executor; got str"),
+        (
+            {"executor": "cluster"},
+            "executor must be None, .dask., the Client of a Dask cluster, or an Executor; got .cluster.",
+        ),
         ({"max_iter": -1}, "max_iter must be None or an integer >= 0, got -1"),
         ({"callback": 3}, "callback must be None or callable, got 3"),
         ({"tol": -1.0}, "tol"),

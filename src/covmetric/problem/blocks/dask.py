@@ -5,9 +5,12 @@ from __future__ import annotations
 import functools
 import pickle
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from typing import Any
+
+import numpy as np
 
 from covmetric._utils.allocation import keep_freed_memory
 from covmetric._utils.threads import one_thread
@@ -52,15 +55,14 @@ class DaskExecutor(Executor):
             try:
                 yield self._value(source, task)
                 return
-            except CancelledError:  # data was lost with a worker
+            except CancelledError as error:  # data was lost with a worker
                 self._check_alive()
                 if repeat == _MAX_REPEATS - 1:
-                    raise
+                    raise ExecutorLost("the workers of the cluster were lost again and again") from error
                 self.close()
-            except (OSError, TimeoutError) as error:
+            except Exception as error:  # a client that is closed raises errors of many types
                 self._check_alive(error)
-                raise
-        raise AssertionError("unreachable")
+                raise ExecutorLost(f"the workers of the cluster were lost ({error})") from error
 
     def _place(self, source: PairSource) -> None:
         """Send the examples and the pairs to the workers, unless they are there."""
@@ -82,9 +84,16 @@ class DaskExecutor(Executor):
         sent: Any = pickle.dumps(task)
         if len(sent) > _LARGE_PASS:
             sent = self._client.scatter(sent, broadcast=True, hash=False)
+        # The names of tasks are in Dask's messages about workers that died.
+        run = uuid.uuid4().hex
         futures = [
-            self._client.submit(_run_range, self._examples, part, sent, *blocks, pure=False, retries=_RETRIES)
-            for part, blocks in zip(self._parts, source.ranges(), strict=True)
+            self._client.submit(
+                _run_range,
+                *(self._examples, part, sent, first, last),
+                key=f"blocks-{first}-{last - 1}-{run}",
+                retries=_RETRIES,
+            )
+            for part, (first, last) in zip(self._parts, source.ranges(), strict=True)
         ]
         total = self._client.submit(_combined, sent, futures, pure=False, retries=_RETRIES)
         return pickle.loads(self._result(total))
@@ -120,15 +129,11 @@ class DaskExecutor(Executor):
 def _run_range(examples: Examples, source: PairSource, task: bytes, first: int, last: int) -> bytes:
     """Return the sum over a range of blocks, on a worker."""
     keep_freed_memory()
-    try:
-        with one_thread():
-            return pickle.dumps(sum_of_range(source.with_examples(examples), pickle.loads(task), first, last))
-    except ValueError:
-        raise
-    except Exception as error:
-        raise BlockError(f"blocks {first} to {last - 1} failed: {type(error).__name__}: {error}") from error
+    with one_thread():
+        return pickle.dumps(sum_of_range(source.with_examples(examples), pickle.loads(task), first, last))
 
 
 def _combined(task: bytes, values: list[bytes]) -> bytes:
     """Return the sum over all ranges, on a worker."""
-    return pickle.dumps(functools.reduce(pickle.loads(task).combine, map(pickle.loads, values)))
+    with one_thread(), np.errstate(all="ignore"):
+        return pickle.dumps(functools.reduce(pickle.loads(task).combine, map(pickle.loads, values)))

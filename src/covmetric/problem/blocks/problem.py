@@ -273,7 +273,6 @@ class BlockProblem(Certifying):
     def pair_arrays(self, point: CertifiedPoint) -> tuple[FloatArray, FloatArray]:
         # The result may outlive the threads and the cluster of its solve.
         parts = Threads().run(self.source, GatherPass(point.W, point.multipliers))
-        self.release()
         multipliers, slacks = zip(*parts, strict=True)
         return np.concatenate(multipliers), np.concatenate(slacks)
 
@@ -365,6 +364,10 @@ class _BlockDual(Dual):
         # The first block has the most pairs, and each block is one more addition.
         source = self._problem.source
         return source.block(0).problem.sums.gram_length + source.n_blocks
+
+    @property
+    def _exact_length(self) -> int:
+        return self._problem.source.n_blocks
 
     @property
     def _loss_length(self) -> int:
