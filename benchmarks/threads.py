@@ -42,6 +42,7 @@ class Round(NamedTuple):
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the section."""
     parser.add_argument("--rounds", type=int, default=3, help="rounds of each problem (default: %(default)s)")
+    parser.add_argument("--wait", type=float, default=0.0, help="seconds to wait for idle cores (default: %(default)g)")
     parser.add_argument("--largest", type=float, default=1e6, help="the largest number of pairs (default: %(default)g)")
 
 
@@ -62,10 +63,10 @@ def run(options: argparse.Namespace) -> None:
                 embedded, labels = simulated_classes(n, 2000 if n < 50 else 200)
                 problem = labelled_problem(embedded, labels, K, 1.0, "is")
                 for lam in LAMBDAS:
-                    _print_row(problem.replace(weights=problem.weights / lam), lam, options.rounds)
+                    _print_row(problem.replace(weights=problem.weights / lam), lam, options.rounds, options.wait)
 
 
-def _print_row(problem: MetricProblem, lam: float, rounds: int) -> None:
+def _print_row(problem: MetricProblem, lam: float, rounds: int, wait: float) -> None:
     """Print the best times of one problem."""
     ways: dict[str, Callable[[MetricProblem], SolveResult]] = {
         "whole": _solve_whole,
@@ -77,7 +78,9 @@ def _print_row(problem: MetricProblem, lam: float, rounds: int) -> None:
     metrics = {name: way(problem).W.tobytes() for name, way in ways.items()}  # not timed
     for _ in range(rounds):
         for name, way in ways.items():
-            found[name].append(_timed(way, [without_caches(problem) for _ in range(repeats)]))
+            problems = [without_caches(problem) for _ in range(repeats)]
+            _wait_for_idle_cores(wait)
+            found[name].append(_timed(way, problems))
     wall = {name: min(one.seconds for one in values) for name, values in found.items()}
     work = {name: min(one.processor for one in values) for name, values in found.items()}
     print(
@@ -111,6 +114,16 @@ def _timed(way: Callable[[MetricProblem], SolveResult], problems: list[MetricPro
     seconds, processor = time.perf_counter() - started, time.process_time() - worked
     others = (_busy_seconds() - before - processor) / seconds
     return Round(seconds / len(problems), processor / len(problems), max(0.0, others))
+
+
+def _wait_for_idle_cores(limit: float) -> None:
+    """Wait until other jobs use less than a fifth of a core, for so many seconds at most."""
+    deadline = time.perf_counter() + limit
+    while time.perf_counter() < deadline:
+        before = _busy_seconds()
+        time.sleep(0.25)
+        if _busy_seconds() - before < 0.05:
+            return
 
 
 def _busy_seconds() -> float:
