@@ -56,7 +56,7 @@ def test_workflows_are_pinned_and_may_only_read(path):
         assert job.get("permissions", {}) == ({"id-token": "write"} if name == "publish" else {})
         for step in job["steps"]:
             assert re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", step.get("uses", "a@" + "0" * 40)), step
-    assert not re.search(r"https?://|index-url", path.read_text())
+    assert not re.search(r"https?://|index.url", path.read_text())
 
 
 def test_workflows_run_what_contributors_run():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from covmetric.problem.blocks.executors import Executor, ExecutorLost, PairBlockError, Threads, sum_of_range
+from covmetric.problem.blocks.keys import KeyedMatrix
 from covmetric.problem.blocks.multipliers import (
     GivenMultipliers,
     MetricMultipliers,
@@ -13,7 +14,6 @@ from covmetric.problem.blocks.passes import PairPass
 from covmetric.problem.blocks.problem import BlockProblem
 from covmetric.problem.blocks.sources import (
     ArrayPairs,
-    KeyedMatrix,
     PairBlock,
     PairSource,
     RecipePairs,
