@@ -47,17 +47,19 @@ PREDICTIONS = (
 TERMS = ("1", "n m", "n^2 m", "n^2 m l/q", "p^2")
 
 
-def terms(n: int, m: int, examples: int, dense: bool = True) -> list[float]:
+def terms(n: int, m: int, examples: int) -> list[float]:
     """Return the terms of f. Examples are transformed once per block of q pairs; p = n (n + 1) / 2.
 
-    The last term is that of the matrix of the system, if there is one.
+    The last term is that of the matrix of a system.
     """
     square, p = float(n * n * m), n * (n + 1) / 2
-    return [1.0, float(n * m), square, square * examples / block_pairs(n, m), p * p * dense]
+    return [1.0, float(n * m), square, square * examples / block_pairs(n, m), p * p]
 
 
-def kind_of(name: str) -> str:
-    """Return the kind of a pass."""
+def kind_of(name: str, dense: bool) -> str:
+    """Return the kind of a pass. Without a matrix, the gradient is a sum like the products of conjugate gradients."""
+    if name == "GradientPass" and not dense:
+        return "product"
     return next((kind for kind, names in KINDS.items() if name in names), "certificate")
 
 
@@ -66,7 +68,6 @@ class Measured:
     """A solve: its sizes n, m and l, and passes and seconds of the processor per pair and pass, by kind."""
 
     sizes: tuple[int, int, int]
-    dense: bool
     passes: dict[str, int]
     per_pair: dict[str, float]
 
@@ -122,12 +123,14 @@ def _measured(n: int, m: int, examples: int, K: int) -> Measured:
     """Solve a problem twice, and return the better times of the processor."""
     problem = recipe_problem(n, K, 1e-2, None if m == n else m, examples)
     runs = [_passes(problem) for _ in range(2)]
+    dense = matrix_pays(problem, 2**30)
     passes, per_pair = dict.fromkeys(KINDS, 0), dict.fromkeys(KINDS, 0.0)
     for name, count in runs[0].count.items():
-        passes[kind_of(name)] += count
-        per_pair[kind_of(name)] += min(one.processor[name] for one in runs) / K
+        kind = kind_of(name, dense)
+        passes[kind] += count
+        per_pair[kind] += min(one.processor[name] for one in runs) / K
     means = {kind: per_pair[kind] / max(1, passes[kind]) for kind in KINDS}
-    return Measured((n, m, examples), matrix_pays(problem, 2**30), passes, means)
+    return Measured((n, m, examples), passes, means)
 
 
 def _passes(problem: BlockProblem) -> Passes:
@@ -140,7 +143,7 @@ def _fitted(kind: str, measured: list[Measured]) -> tuple[np.ndarray, float]:
     """Return the coefficients c >= 0 with the smallest relative errors, and the largest of these errors."""
     rows = [one for one in measured if one.passes[kind]]
     seconds = np.array([one.per_pair[kind] for one in rows])
-    matrix = np.array([terms(*one.sizes, one.dense) for one in rows]) / seconds[:, None]
+    matrix = np.array([terms(*one.sizes) for one in rows]) / seconds[:, None]
     if kind != "system":
         matrix[:, TERMS.index("p^2")] = 0.0
     values = nnls(matrix, np.ones(len(rows)))[0]

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from benchmarks.many_pairs import TimedThreads
 from benchmarks.problems import labelled_problem, simulated_classes
 from benchmarks.solvers import without_caches
 from covmetric import MetricProblem, make_paper_problem, solve
@@ -41,6 +42,7 @@ class Round(NamedTuple):
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the section."""
     parser.add_argument("--rounds", type=int, default=3, help="rounds of each problem (default: %(default)s)")
+    parser.add_argument("--wait", type=float, default=0.0, help="seconds to wait for idle cores (default: %(default)g)")
     parser.add_argument("--largest", type=float, default=1e6, help="the largest number of pairs (default: %(default)g)")
 
 
@@ -48,62 +50,80 @@ def run(options: argparse.Namespace) -> None:
     """Print the times of all problems."""
     solve(make_paper_problem(4, 6, 1e-1), "newton")  # load the compiled kernels
     solve(BlockProblem.split(make_paper_problem(4, 6, 1e-1)))
-    print(
-        "Newton to 1e-6 on simulated classes, m = n, slack 'is'. Whole: not split into blocks. Others: cores that other"
-    )
-    print(f"jobs used during the best round with two threads. Best of {options.rounds}.\n")
-    print(f"{'':>20} {'seconds':^26} {'one/':>5}   {'processor':^26} {'one/':>5} {'':>6}")
+    print(f"Newton to 1e-6 on simulated classes, m = n, slack 'is', best of {options.rounds}. Whole: not in blocks.")
+    print("In passes: the part of the work that threads share. Others: cores that other jobs used in the best round")
+    print("of two threads.")
+    print(f"\n{'':>20} {'seconds':^26} {'one/':>5} {'in':>6}   {'processor':^26} {'one/':>5}")
     names = f"{'whole':>8} {'one':>8} {'two':>8}"
-    print(f"{'n':>4} {'K':>8} {'lambda':>6} {names} {'two':>5}   {names} {'whole':>5} {'others':>6} {'bits':>9}")
+    left, right = f"{names} {'two':>5} {'passes':>6}", f"{names} {'whole':>5} {'others':>6}"
+    print(f"{'n':>4} {'K':>8} {'lambda':>6} {left}   {right} {'bits':>9}")
     with threadpool_limits(1, user_api="blas"):
         for n, K in SIZES + SMALL_SIZES:
             if options.largest >= K:
                 embedded, labels = simulated_classes(n, 2000 if n < 50 else 200)
                 problem = labelled_problem(embedded, labels, K, 1.0, "is")
                 for lam in LAMBDAS:
-                    _print_row(problem.replace(weights=problem.weights / lam), lam, options.rounds)
+                    _print_row(problem.replace(weights=problem.weights / lam), lam, options.rounds, options.wait)
 
 
-def _print_row(problem: MetricProblem, lam: float, rounds: int) -> None:
+def _print_row(problem: MetricProblem, lam: float, rounds: int, wait: float) -> None:
     """Print the best times of one problem."""
-
-    def whole() -> SolveResult:
-        with never_split():
-            return solve(without_caches(problem), "newton")
-
-    ways: dict[str, Callable[[], SolveResult]] = {
-        "whole": whole,
-        "one": lambda: solve(without_caches(problem), "newton", n_jobs=1),
-        "two": lambda: solve(without_caches(problem), "newton", n_jobs=2),
+    ways: dict[str, Callable[[MetricProblem], SolveResult]] = {
+        "whole": _solve_whole,
+        "one": lambda problem: solve(problem, "newton", n_jobs=1),
+        "two": lambda problem: solve(problem, "newton", n_jobs=2),
     }
-    repeats = max(1, int(20_000 / problem.n_pairs))  # of solves that take milliseconds
+    repeats = min(20, max(1, 20_000 // problem.n_pairs))  # of solves that take milliseconds
     found: dict[str, list[Round]] = {name: [] for name in ways}
-    metrics = {name: way().W.tobytes() for name, way in ways.items()}  # not timed
+    metrics = {name: way(problem).W.tobytes() for name, way in ways.items()}  # not timed
     for _ in range(rounds):
         for name, way in ways.items():
-            found[name].append(_timed(way, min(repeats, 20)))
+            problems = [without_caches(problem) for _ in range(repeats)]
+            _wait_for_idle_cores(wait)
+            found[name].append(_timed(way, problems))
     wall = {name: min(one.seconds for one in values) for name, values in found.items()}
     work = {name: min(one.processor for one in values) for name, values in found.items()}
-    others = min(found["two"]).others
     print(
         f"{problem.n:>4} {problem.n_pairs:>8} {lam:>6.0e} "
         + " ".join(f"{wall[name]:>8.4f}" for name in ways)
-        + f" {wall['one'] / wall['two']:>5.2f}   "
+        + f" {wall['one'] / wall['two']:>5.2f} {_in_passes(without_caches(problem)):>6.0%}   "
         + " ".join(f"{work[name]:>8.4f}" for name in ways)
-        + f" {work['one'] / work['whole']:>5.2f} {others:>6.2f} "
+        + f" {work['one'] / work['whole']:>5.2f} {min(found['two']).others:>6.2f} "
         + f"{'equal' if metrics['one'] == metrics['two'] else 'NOT EQUAL':>9}",
         flush=True,
     )
 
 
-def _timed(way: Callable[[], SolveResult], repeats: int) -> Round:
+def _solve_whole(problem: MetricProblem) -> SolveResult:
+    with never_split():
+        return solve(problem, "newton")
+
+
+def _in_passes(problem: MetricProblem) -> float:
+    """Return the fraction of a solve with one thread, in time of the processor, that several threads could share."""
+    executor, worked = TimedThreads(), time.process_time()
+    solve(problem, "newton", executor=executor)
+    return executor.passes.processor.total() / (time.process_time() - worked)
+
+
+def _timed(way: Callable[[MetricProblem], SolveResult], problems: list[MetricProblem]) -> Round:
     """Return the mean of some solves in a row."""
     before, worked, started = _busy_seconds(), time.process_time(), time.perf_counter()
-    for _ in range(repeats):
-        way()
+    for problem in problems:
+        way(problem)
     seconds, processor = time.perf_counter() - started, time.process_time() - worked
     others = (_busy_seconds() - before - processor) / seconds
-    return Round(seconds / repeats, processor / repeats, max(0.0, others))
+    return Round(seconds / len(problems), processor / len(problems), max(0.0, others))
+
+
+def _wait_for_idle_cores(limit: float) -> None:
+    """Wait until other jobs use less than a fifth of a core, for so many seconds at most."""
+    deadline = time.perf_counter() + limit
+    while time.perf_counter() < deadline:
+        before = _busy_seconds()
+        time.sleep(0.25)
+        if _busy_seconds() - before < 0.05:
+            return
 
 
 def _busy_seconds() -> float:

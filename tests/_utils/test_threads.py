@@ -90,3 +90,14 @@ def test_overlapping_blocks_restore_the_threads_after_an_error(libraries):
     with pytest.raises(ZeroDivisionError), one_thread():
         1 / 0  # noqa: B018
     assert counts(libraries) == [2, 2]
+
+
+def test_blocks_with_and_without_an_api_do_not_restore_each_others_limit(libraries):
+    """One solve ends while the blocks of another one run."""
+    outer, inner = limited_threads(1, "blas"), one_thread()
+    outer.__enter__()
+    inner.__enter__()
+    outer.__exit__(None, None, None)
+    assert counts(libraries) == [1, 1]
+    inner.__exit__(None, None, None)
+    assert counts(libraries) == [2, 2]

@@ -28,7 +28,7 @@ def worker_pids(client):
     return client.run(os.getpid, on_error="ignore")  # of a worker that has just died
 
 
-def wait_until(condition, seconds=30.0):
+def wait_until(condition, seconds=90.0):
     """Wait for a condition; return its value."""
     deadline = time.monotonic() + seconds
     while not (value := condition()):

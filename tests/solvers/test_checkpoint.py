@@ -16,9 +16,10 @@ from covmetric import CovMetric, Newton, Status, save_model, solve
 from covmetric.constraints import RandomPairRecipe
 from covmetric.model_file.archive import read_archive, write_archive
 from covmetric.problem import BlockProblem
-from covmetric.problem.blocks import sources
+from covmetric.problem.blocks import GivenMultipliers, KeyedMatrix, MetricMultipliers, sources
+from covmetric.solvers import checkpoint
 from covmetric.solvers.base import StepFailed, StepStalled
-from covmetric.solvers.blocks import BlockNewton
+from covmetric.solvers.blocks import BlockNewton, StepMultipliers
 from covmetric.solvers.blocks import solver as block_solver
 from tests.data import two_classes
 from tests.problems import SLACKS
@@ -179,6 +180,24 @@ def test_file_of_a_solve_that_ends_in_its_last_step(reason, path, monkeypatch):
     result = quiet(problem, tol=1e-9, checkpoint=path)
     assert result.status is not Status.SOLVED
     assert path.exists()
+
+
+def test_multipliers_keep_their_scale():
+    W, change = KeyedMatrix.of(np.eye(3)), KeyedMatrix.of(0.1 * np.eye(3))
+    moved = W.moved(0.5, change, 1.05 * np.eye(3))
+    for multipliers in (
+        StepMultipliers(W=moved, change=change),
+        StepMultipliers(W=moved),
+        MetricMultipliers(W=np.eye(3)),
+        GivenMultipliers(values=np.ones(60)),
+    ):
+        arrays = {}
+        description = checkpoint._describe("x", 0.5 * multipliers, arrays)
+        again = checkpoint._restore("x", description, arrays, (3, 3), 60)
+        assert (type(again), again.theta) == (type(multipliers), 0.5)
+        if isinstance(multipliers, StepMultipliers):
+            assert again.W.key == moved.key
+            assert (again.change is None) is (multipliers.change is None)
 
 
 # --- Files that cannot be resumed -------------------------------------------------------------------------------------

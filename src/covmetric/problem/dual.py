@@ -284,6 +284,11 @@ class Dual:
         return self._sums.gram_length
 
     @property
+    def _exact_length(self) -> int:
+        """By how much the error of the sum in two doubles exceeds that of one block of pairs."""
+        return 1
+
+    @property
     def _loss_length(self) -> int:
         """The number of roundings, at most, that the sum of the losses accumulates: np.sum adds 128 terms in a row."""
         return 128
@@ -337,7 +342,7 @@ class Dual:
         condition = float(np.sqrt((R**2).sum() * (inverse**2).sum()))
         spread = np.abs(inverse).T @ size
         error = (2 * n + 6) * _UNIT * condition * float(np.abs(spectrum).sum())
-        error += 2.0**-98 * float(spread @ spread)
+        error += self._exact_length * 2.0**-98 * float(spread @ spread)
         if not (spectrum[0] > -0.5 and error < _SAFE):
             return None
         correction = float(np.log1p(spectrum).sum())

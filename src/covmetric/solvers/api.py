@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from covmetric._utils.validation import (
 )
 from covmetric._utils.warning import warn
 from covmetric.problem import BlockProblem, CertifiedPoint, Certifying, MetricProblem, reduce_to_span
+from covmetric.problem.blocks import Executor
 from covmetric.solvers.base import Solver
 from covmetric.solvers.blocks import BlockNewton
 from covmetric.solvers.checkpoint import Checkpoint
@@ -77,8 +78,8 @@ def solve(
     callback : callable or None, default=None
         Called with a `SolverState` after each certificate. The solve stops if it returns True.
     n_jobs : int or None, default=None
-        The number of threads that run the blocks of a problem with many pairs, as in joblib: None means 1 unless in a
-        `joblib.parallel_config` context, and -1 all cores. Smaller problems use one thread.
+        The number of threads that run the blocks of a problem with many pairs: None means 1, and -1 all cores. Smaller
+        problems use one thread.
     executor : dask.distributed.Client, 'dask', Executor or None, default=None
         Runs the blocks on the workers of a cluster instead of threads; 'dask' is the current client. The examples are
         sent once; a step moves matrices of shape (n, n). 'dykstra', 'hybrid' and 'interior', which need all pairs at
@@ -115,10 +116,10 @@ def solve(
     settings = (tol, max_iter, random_state, warm_start, callback)
     if isinstance(problem, BlockProblem):
         blocks.check_solver()
-        with deferred_interrupts():
+        with deferred_interrupts(), blocks:
             return blocks.solve(problem, None, started, *settings)
     _check_problem(problem, "a MetricProblem or a BlockProblem")
-    with deferred_interrupts():
+    with deferred_interrupts(), blocks:
         reduced, basis = _reduced(problem)
         if blocks.pay(reduced):
             return blocks.solve(blocks.split(reduced), basis, started, *settings)
@@ -145,8 +146,24 @@ class _Blocks:
         check_n_jobs(n_jobs)
         self._n_jobs, self._executor = chosen_executor(n_jobs, executor)
         self._solver, self._checkpoint = solver, checkpoint
+        self._resolved: Executor | None = None
+        self._stack = ExitStack()
         if self._executor is not None or checkpoint is not None:
             self.check_solver()
+
+    def __enter__(self) -> _Blocks:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._stack.close()
+
+    def _running_executor(self) -> Executor:
+        """Return the executor, which is created once; one that the user has given is not closed at the end."""
+        if self._resolved is None:
+            self._resolved = resolve_executor(self._executor, self._n_jobs)
+            if self._resolved is not self._executor:
+                self._stack.enter_context(self._resolved)
+        return self._resolved
 
     def check_solver(self) -> None:
         """Refuse solvers that need all pairs at once."""
@@ -183,15 +200,14 @@ class _Blocks:
         """Solve a problem. The caller defers interrupts."""
         solver = BlockNewton(self._memory)
         checkpoint = None if self._checkpoint is None else Checkpoint(self._checkpoint, problem, tol)
-        with resolve_executor(self._executor, self._n_jobs) as executor:
-            running = problem.with_executor(executor)
-            try:
-                running.check()
-                return _solve(
-                    running, basis, started, solver, tol, max_iter, random_state, warm_start, callback, checkpoint
-                )
-            finally:
-                running.release()
+        running = problem.with_executor(self._running_executor())
+        try:
+            running.check()
+            return _solve(
+                running, basis, started, solver, tol, max_iter, random_state, warm_start, callback, checkpoint
+            )
+        finally:
+            running.release()
 
 
 def _solve(
@@ -222,7 +238,7 @@ def _solve(
             chosen,
             tol=float(tol),
             max_iter=int(limit),
-            start=_start(problem, warm_start, float(tol)),
+            start=_start(problem, warm_start, float(tol), basis),
             started=started,
             rng=_generator(chosen, random_state),
             callback=callback,
@@ -230,7 +246,7 @@ def _solve(
             checkpoint=checkpoint,
         )
         if interrupt_waits():  # the solve has already ended, but the caller may have more work to stop
-            result = replace(result, status=Status.INTERRUPTED)
+            result = result.with_status(Status.INTERRUPTED)
         if result.status is not Status.SOLVED and not (tol == 0.0 and result.status is Status.MAX_ITER):
             _warn(result)
     return result
@@ -297,7 +313,7 @@ def solve_path(
     results: dict[int, SolveResult] = {}
     last = None
     started = time.perf_counter()
-    with deferred_interrupts():
+    with deferred_interrupts(), blocks:
         reduced, basis = _reduced(problem)
         with reduced.sums.in_use():
             for i in np.argsort(-values, kind="stable"):
@@ -321,13 +337,17 @@ def _generator(solver: Solver[Any], random_state: Any) -> np.random.Generator:
     return generator(solver.default_seed if random_state is None else random_state)
 
 
-def _start(problem: Certifying, warm_start: Any, tol: float) -> CertifiedPoint:
+def _start(problem: Certifying, warm_start: Any, tol: float, basis: FloatArray | None) -> CertifiedPoint:
     """Return the feasible multipliers to start from, and their metric."""
     if warm_start is None:
         return problem.certified_arrays(np.eye(problem.n), problem.zero_multipliers(), tol)
-    if isinstance(warm_start, SolveResult) and not problem.in_memory and warm_start.core.shape == (problem.n,) * 2:
-        # The metric is enough, and gathering the multipliers would take a pass over the pairs.
-        return problem.certified_arrays(warm_start.core, None, tol)
+    if not problem.in_memory and isinstance(warm_start, SolveResult) and warm_start.is_deferred:
+        same = (warm_start.basis is None and basis is None) or (
+            warm_start.basis is not None and basis is not None and np.array_equal(warm_start.basis, basis)
+        )
+        if same and warm_start.core.shape == (problem.n,) * 2:
+            # The metric is enough, and gathering the multipliers would take a pass over the pairs.
+            return problem.certified_arrays(warm_start.core, None, tol)
     multipliers = warm_start.multipliers if isinstance(warm_start, SolveResult) else warm_start
     try:
         return problem.certified(None, multipliers, tol)

@@ -68,7 +68,7 @@ def resolve_executor(executor: Any, n_jobs: int | None) -> Executor:
     executor : dask.distributed.Client, 'dask', Executor or None
         The executor, or the client of a cluster; 'dask' is the current client. None means threads.
     n_jobs : int or None
-        The number of threads, as in joblib.
+        The number of threads; None means 1, and -1 all cores.
 
     Returns
     -------
@@ -80,12 +80,13 @@ def resolve_executor(executor: Any, n_jobs: int | None) -> Executor:
         If the executor is none of these, or if there is no client.
     """
     if executor is None:
-        return Threads(effective_n_jobs(n_jobs), check_interrupt)
+        return Threads(1 if n_jobs is None else effective_n_jobs(n_jobs), check_interrupt)
     if isinstance(executor, Executor):
         return executor
     if isinstance(executor, str) and executor == "dask":
         executor = _current_client()
-    if type(executor).__module__.partition(".")[0] == "distributed" and hasattr(executor, "submit"):
+    kinds = {(kind.__module__.partition(".")[0], kind.__name__) for kind in type(executor).__mro__}
+    if ("distributed", "Client") in kinds and not executor.asynchronous:
         from covmetric.problem.blocks.dask import DaskExecutor
 
         return DaskExecutor(executor, check_interrupt)

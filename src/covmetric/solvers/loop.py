@@ -145,25 +145,32 @@ class _Run(Generic[State]):
     def result(self, start: CertifiedPoint, rng: np.random.Generator) -> SolveResult:
         try:
             state = self.solver.start(self.problem, start, rng)
-        except StepFailed:
+        except (StepFailed, KeyboardInterrupt, ExecutorLost) as reason:
             self.record.add(0, 0, time.perf_counter() - self.started, start, self.solver.name)
+            if not isinstance(reason, StepFailed):
+                return self.finish(self.lost(reason))
             return self.finish(Status.SOLVED if self.record.best().solved else Status.NUMERICAL_ERROR)
         try:
             state, resumed = self.resumed(state)
             status = (None if resumed else self.judge(start, state)) or self.iterate(state)
         except ExecutorLost as reason:
-            warn(f"{reason}: the result is the best metric so far", RuntimeWarning)
-            self.record.keep_best_point()
-            status = Status.INTERRUPTED
+            status = self.lost(reason)
         except KeyboardInterrupt:
-            status = Status.INTERRUPTED
-            self.certify_last(state)
+            status = self.certify_last(state) or Status.INTERRUPTED
         except (StepStalled, StepFailed) as reason:
-            self.certify_last(state)
             status = Status.STALLED if isinstance(reason, StepStalled) else Status.NUMERICAL_ERROR
+            lost = self.certify_last(state)
             if self.record.best().solved:
                 status = Status.SOLVED  # the step failed because the optimum has been reached
+            status = lost or status
         return self.finish(status)
+
+    def lost(self, reason: BaseException) -> Status:
+        """Keep the best point that has been certified, if sums over pairs can no longer be computed."""
+        if isinstance(reason, ExecutorLost):
+            warn(f"{reason}: the result is the best metric so far", RuntimeWarning)
+        self.record.keep_best_point()
+        return Status.INTERRUPTED
 
     def iterate(self, state: State) -> Status:
         """Step and certify until there is a status."""
@@ -214,9 +221,15 @@ class _Run(Generic[State]):
             self.solver.resume(self.problem, state, point)
         return status
 
-    def certify_last(self, state: State) -> None:
-        """Certify the last candidate of a solve, because it may be the best."""
-        self.keep(self.certified_candidate(state), state)
+    def certify_last(self, state: State) -> Status | None:
+        """Certify the last candidate of a solve, because it may be the best; return a status if this is cut short."""
+        try:
+            self.keep(self.certified_candidate(state), state)
+        except (KeyboardInterrupt, ExecutorLost) as reason:
+            if self.problem.in_memory:  # a second Ctrl-C, which is raised at once
+                raise
+            return self.lost(reason)
+        return None
 
     def certified_candidate(self, state: State) -> CertifiedPoint:
         """Return the solver's candidate with its certificate."""
@@ -276,7 +289,13 @@ class _Run(Generic[State]):
         assert record.best_W is not None and record.best_multipliers is not None
         point = record.best_W
         if record.best_multipliers is not point:
-            point = self.problem.certified_arrays(point.W, record.best_multipliers.multipliers, record.tol)
+            try:
+                point = self.problem.certified_arrays(point.W, record.best_multipliers.multipliers, record.tol)
+            except (KeyboardInterrupt, ExecutorLost) as reason:
+                if self.problem.in_memory:
+                    raise
+                status = self.lost(reason)
+                point = record.best_W
         certificate = point.certificate
         if record.tol > 0.0:
             unproven = status is Status.SOLVED and not certificate.solved
@@ -300,7 +319,9 @@ class _Run(Generic[State]):
             return SolveResult(multipliers=multipliers, slacks=slacks, **parts)
 
         def gather() -> dict[str, FloatArray]:
-            return dict(zip(("multipliers", "slacks"), problem.pair_arrays(point), strict=True))
+            arrays = dict(zip(("multipliers", "slacks"), problem.pair_arrays(point), strict=True))
+            problem.release()
+            return arrays
 
         deferred: SolveResult = SolveResult.deferred(gather, **parts)
         return deferred

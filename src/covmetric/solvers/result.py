@@ -99,13 +99,19 @@ class _Deferred:
         return created
 
     def __getattr__(self, name: str) -> Any:
-        gather = None if name.startswith("_") else vars(self).get("_gather")
+        is_field = name in getattr(type(self), "__dataclass_fields__", ())
+        gather = vars(self).get("_gather") if is_field else None
         if gather is not None:
             vars(self).update(gather())
-            del vars(self)["_gather"]
-            if name in vars(self):
-                return vars(self)[name]
+            vars(self).pop("_gather", None)
+        if is_field and name in vars(self):
+            return vars(self)[name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __getstate__(self) -> dict[str, Any]:
+        for name in getattr(type(self), "__dataclass_fields__", ()):
+            getattr(self, name)  # gathered now if it has not been yet
+        return dict(vars(self))
 
 
 @dataclass(frozen=True)
@@ -206,6 +212,27 @@ class SolveResult(_Deferred):
         """The metric, shape (n, n). If there is a basis, each access builds it as I + Q (V - I) Q^T."""
         return self.core if self.basis is None else expand(self.basis, self.core)
 
+    @property
+    def is_deferred(self) -> bool:
+        """Whether multipliers and slacks have not been gathered from the blocks yet."""
+        return "_gather" in vars(self)
+
+    def with_status(self, status: Status) -> SolveResult:
+        """Return the same result with another status. Nothing is gathered.
+
+        Parameters
+        ----------
+        status : Status
+            The status.
+
+        Returns
+        -------
+        SolveResult
+        """
+        changed = object.__new__(type(self))
+        vars(changed).update(vars(self), status=status)
+        return changed
+
     def transform(self, embedded: FloatArray) -> FloatArray:
         """Return L^T Phi for examples Phi of the problem, where L L^T = W, without building W.
 
@@ -226,9 +253,8 @@ class SolveResult(_Deferred):
         return np.asarray(embedded + self.basis @ (change.T @ (self.basis.T @ embedded)))
 
     def __getstate__(self) -> dict[str, Any]:
-        assert self.multipliers is not None  # they are gathered now if they have not been yet
         # The status is stored by its name, because skops cannot store members of an enum.
-        return {**vars(self), "status": self.status.name}
+        return {**super().__getstate__(), "status": self.status.name}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state = {"basis": None, **state, "status": Status[state["status"]]}

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from covmetric import MetricProblem, Newton, Status, solve, solve_path
 from covmetric.problem import BlockProblem
-from covmetric.problem.blocks import ZeroMultipliers, sources
+from covmetric.problem.blocks import KeyedMatrix, ZeroMultipliers, sources
 from covmetric.solvers import registry
 from covmetric.solvers.blocks import BlockNewton
 from covmetric.solvers.blocks import solver as block_solver
@@ -312,7 +312,10 @@ def test_solvers_that_need_all_pairs_are_refused(solver):
     [
         ({"n_jobs": 0}, "n_jobs"),
         ({"n_jobs": 1.5}, "n_jobs"),
-        ({"executor": "dask"}, "executor must be None, the Client of a Dask cluster, or an Executor; got str"),
+        (
+            {"executor": "cluster"},
+            "executor must be None, .dask., the Client of a Dask cluster, or an Executor; got .cluster.",
+        ),
         ({"max_iter": -1}, "max_iter must be None or an integer >= 0, got -1"),
         ({"callback": 3}, "callback must be None or callable, got 3"),
         ({"tol": -1.0}, "tol"),
@@ -353,7 +356,7 @@ def test_problem_in_its_span(monkeypatch):
 def test_updates_of_squared_distances_stay_accurate(monkeypatch):
     """A block that has lost what it kept computes it again through all steps, to the last bit."""
     problem = random_problem("is", lam=1e-6)
-    monkeypatch.setattr(sources.PairBlock, "known", lambda self, name, key, compute: compute())
+    monkeypatch.setattr(sources.PairBlock, "cached", lambda self, name, key, compute: compute())
     forgetful = solve(problem, "newton", tol=1e-9)
     monkeypatch.undo()
     monkeypatch.setattr(sources, "BLOCK_PAIRS", (7, 7))
@@ -362,3 +365,13 @@ def test_updates_of_squared_distances_stay_accurate(monkeypatch):
     assert kept.n_iter > 9, "several updates"
     assert kept.W.tobytes() == forgetful.W.tobytes()
     assert kept.certificate == forgetful.certificate
+
+
+def test_squared_distances_are_computed_anew_after_some_steps():
+    split, W = BlockProblem.split(random_problem()), KeyedMatrix.of(np.eye(4))
+    change = KeyedMatrix.of(np.zeros((4, 4)))
+    lengths = []
+    for _ in range(20):
+        W = block_solver._moved(split, W, 1.0, change, np.eye(4))
+        lengths.append(len(W.steps()))
+    assert lengths == [*range(1, 9), *range(9), 0, 1, 2]

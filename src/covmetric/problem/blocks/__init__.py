@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from covmetric.problem.blocks.executors import BlockError, Executor, ExecutorLost, Threads, sum_of_range
+from covmetric.problem.blocks.executors import Executor, ExecutorLost, PairBlockError, Threads, sum_of_range
 from covmetric.problem.blocks.multipliers import (
     GivenMultipliers,
     MetricMultipliers,
@@ -24,7 +24,6 @@ from covmetric.problem.blocks.sources import (
 
 __all__ = [
     "ArrayPairs",
-    "BlockError",
     "BlockProblem",
     "Executor",
     "ExecutorLost",
@@ -32,6 +31,7 @@ __all__ = [
     "KeyedMatrix",
     "MetricMultipliers",
     "PairBlock",
+    "PairBlockError",
     "PairMultipliers",
     "PairPass",
     "PairSource",

@@ -5,13 +5,16 @@ from __future__ import annotations
 import functools
 import pickle
 import time
+import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from typing import Any
 
+import numpy as np
+
 from covmetric._utils.allocation import keep_freed_memory
 from covmetric._utils.threads import one_thread
-from covmetric.problem.blocks.executors import BlockError, Executor, ExecutorLost, sum_of_range
+from covmetric.problem.blocks.executors import Executor, ExecutorLost, PairBlockError, sum_of_range
 from covmetric.problem.blocks.passes import PairPass
 from covmetric.problem.blocks.sources import PairSource
 from covmetric.problem.sums import Examples
@@ -52,15 +55,16 @@ class DaskExecutor(Executor):
             try:
                 yield self._value(source, task)
                 return
-            except CancelledError:  # data was lost with a worker
+            except CancelledError as error:  # data was lost with a worker
                 self._check_alive()
                 if repeat == _MAX_REPEATS - 1:
-                    raise
+                    raise ExecutorLost("the workers of the cluster were lost again and again") from error
                 self.close()
-            except (OSError, TimeoutError) as error:
+            except Exception as error:  # a client that is closed raises errors of many types
                 self._check_alive(error)
+                if isinstance(error, OSError | TimeoutError):
+                    raise ExecutorLost(f"the workers of the cluster were lost ({error})") from error
                 raise
-        raise AssertionError("unreachable")
 
     def _place(self, source: PairSource) -> None:
         """Send the examples and the pairs to the workers, unless they are there."""
@@ -82,14 +86,21 @@ class DaskExecutor(Executor):
         sent: Any = pickle.dumps(task)
         if len(sent) > _LARGE_PASS:
             sent = self._client.scatter(sent, broadcast=True, hash=False)
+        # The names of tasks are in Dask's messages about workers that died.
+        run = uuid.uuid4().hex
         futures = [
-            self._client.submit(_run_range, self._examples, part, sent, *blocks, pure=False, retries=_RETRIES)
-            for part, blocks in zip(self._parts, source.ranges(), strict=True)
+            self._client.submit(
+                _run_range,
+                *(self._examples, part, sent, first, last),
+                key=f"blocks-{first}-{last - 1}-{run}",
+                retries=_RETRIES,
+            )
+            for part, (first, last) in zip(self._parts, source.ranges(), strict=True)
         ]
         total = self._client.submit(_combined, sent, futures, pure=False, retries=_RETRIES)
-        return pickle.loads(self._result(total))
+        return pickle.loads(self._result(total, futures))
 
-    def _result(self, future: Any) -> Any:
+    def _result(self, future: Any, parts: list[Any]) -> Any:
         """Wait for a future, and look for Ctrl-C and for the end of the cluster in the meantime."""
         from distributed import KilledWorker
 
@@ -99,10 +110,14 @@ class DaskExecutor(Executor):
             try:
                 return future.result(timeout=_PATIENCE)
             except KilledWorker as error:
-                raise BlockError(
-                    f"a block of pairs ended its worker several times ({error}); give the workers more memory, or "
-                    "use more of them"
-                ) from error
+                raise _deadly(error) from error
+            except CancelledError:
+                # The sum may be given up before the error of its part is told.
+                errors = [part.exception() for part in parts if part.status == "error"]
+                deadly = [error for error in errors if isinstance(error, KilledWorker)]
+                if deadly:
+                    raise _deadly(deadly[0]) from deadly[0]
+                raise
             except TimeoutError:
                 if future.done():
                     continue
@@ -117,18 +132,21 @@ class DaskExecutor(Executor):
             raise ExecutorLost("the connection to the scheduler of the cluster was lost") from cause
 
 
+def _deadly(error: BaseException) -> PairBlockError:
+    """Return the error for blocks that end their workers."""
+    return PairBlockError(
+        f"a block of pairs ended its worker several times ({error}); give the workers more memory, or use more of them"
+    )
+
+
 def _run_range(examples: Examples, source: PairSource, task: bytes, first: int, last: int) -> bytes:
     """Return the sum over a range of blocks, on a worker."""
     keep_freed_memory()
-    try:
-        with one_thread():
-            return pickle.dumps(sum_of_range(source.with_examples(examples), pickle.loads(task), first, last))
-    except ValueError:
-        raise
-    except Exception as error:
-        raise BlockError(f"blocks {first} to {last - 1} failed: {type(error).__name__}: {error}") from error
+    with one_thread():
+        return pickle.dumps(sum_of_range(source.with_examples(examples), pickle.loads(task), first, last))
 
 
 def _combined(task: bytes, values: list[bytes]) -> bytes:
     """Return the sum over all ranges, on a worker."""
-    return pickle.dumps(functools.reduce(pickle.loads(task).combine, map(pickle.loads, values)))
+    with one_thread(), np.errstate(all="ignore"):
+        return pickle.dumps(functools.reduce(pickle.loads(task).combine, map(pickle.loads, values)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
 import numpy as np
@@ -15,13 +15,13 @@ from covmetric.problem.blocks.passes import PairPass
 from covmetric.problem.blocks.sources import PairSource
 
 
-class BlockError(RuntimeError):
+class PairBlockError(RuntimeError):
     """Error for a block that could not be computed.
 
     Examples
     --------
-    >>> from covmetric.problem.blocks import BlockError
-    >>> issubclass(BlockError, RuntimeError)
+    >>> from covmetric.problem.blocks import PairBlockError
+    >>> issubclass(PairBlockError, RuntimeError)
     True
     """
 
@@ -57,8 +57,19 @@ def sum_of_range(
     -------
     Any
         The value, of a type that the pass defines.
+
+    Raises
+    ------
+    PairBlockError
+        If a block fails, unless its input is invalid.
     """
-    return functools.reduce(task.combine, _values(source, task, first, last, pause))
+    try:
+        with np.errstate(all="ignore"):
+            return functools.reduce(task.combine, _values(source, task, first, last, pause))
+    except ValueError:  # about the input
+        raise
+    except Exception as error:
+        raise PairBlockError(f"blocks {first} to {last - 1} failed: {type(error).__name__}: {error}") from error
 
 
 def _values(
@@ -67,8 +78,7 @@ def _values(
     for index in range(first, last):
         if pause is not None:
             pause()
-        with np.errstate(all="ignore"):
-            yield task.of_block(source.block(index))
+        yield task.of_block(source.block(index))
 
 
 class Executor(ABC):
@@ -133,8 +143,8 @@ class Threads(Executor):
     n_jobs : int, default=1
         The number of threads.
     pause : callable or None, default=None
-        Called before each block, in the thread that runs it if there is one thread, otherwise in the calling thread;
-        it may raise an exception to end the pass.
+        Called before each block if there is one thread, otherwise before each range of blocks; it may raise an
+        exception to end the pass.
     """
 
     def __init__(self, n_jobs: int = 1, pause: Callable[[], None] | None = None) -> None:
@@ -158,6 +168,7 @@ class Threads(Executor):
             finally:
                 for future in futures:
                     future.cancel()
+                wait([future for future in futures if future.running()])
 
     def _results(self, futures: list[Future[Any]]) -> Iterator[Any]:
         for k, future in enumerate(futures):

@@ -85,7 +85,7 @@ class BlockProblem(Certifying):
     def __init__(self, source: PairSource, executor: Executor | None = None) -> None:
         self.source, self.slack = source, source.slack
         self._executor = Threads() if executor is None else executor
-        self._known: _Known | None = None
+        self._certified: _Certified | None = None
         self._primal: _BlockPrimal = _BlockPrimal(self)
         self._dual: _BlockDual = _BlockDual(self)
 
@@ -248,20 +248,20 @@ class BlockProblem(Certifying):
         if W is not None:
             multipliers = MetricMultipliers(W=W) if multipliers is None else multipliers
             violation, value, error, *dual = self.total(CertificatePass(W, multipliers))
-            self._known = _Known(W, multipliers, violation, (value, error), tuple(dual))
+            self._certified = _Certified(W, multipliers, violation, (value, error), tuple(dual))
         try:
             return super().certified_arrays(W, multipliers, tol)
         finally:
-            self._known = None
+            self._certified = None
 
     def _proposed_multipliers(self, primal: PrimalPoint) -> PairMultipliers:
         return MetricMultipliers(W=primal.metric)
 
     def _max_violation(self, primal: PrimalPoint, dual: DualPoint) -> float:
         multipliers: Any = dual.multipliers
-        known = self._known
-        if known is not None and known.W is primal.metric and known.multipliers is multipliers:
-            return known.violation
+        last = self._certified
+        if last is not None and last.W is primal.metric and last.multipliers is multipliers:
+            return last.violation
         return float(self.total(ViolationPass(primal.metric, multipliers))[0])
 
     def zero_multipliers(self) -> PairMultipliers:
@@ -273,13 +273,12 @@ class BlockProblem(Certifying):
     def pair_arrays(self, point: CertifiedPoint) -> tuple[FloatArray, FloatArray]:
         # The result may outlive the threads and the cluster of its solve.
         parts = Threads().run(self.source, GatherPass(point.W, point.multipliers))
-        self.release()
         multipliers, slacks = zip(*parts, strict=True)
         return np.concatenate(multipliers), np.concatenate(slacks)
 
 
 @dataclass(frozen=True, eq=False)
-class _Known:
+class _Certified:
     """The values of a `CertificatePass`."""
 
     W: FloatArray
@@ -297,8 +296,8 @@ class _BlockPrimal(Primal):
         self._coordinates = problem.source.coordinates
 
     def quick_losses(self, W: FloatArray) -> LossSum:
-        known = self._problem._known
-        return self._sum(known.losses if known is not None and known.W is W else self._problem.total(LossPass(W)))
+        last = self._problem._certified
+        return self._sum(last.losses if last is not None and last.W is W else self._problem.total(LossPass(W)))
 
     def accurate_losses(self, W: FloatArray, factor: FloatArray, E: FloatArray) -> LossSum:
         return self._sum(self._problem.total(LossPass(W, factor, E)))
@@ -335,9 +334,9 @@ class _BlockDual(Dual):
         return self._from_sums(multipliers, self.sums(multipliers), tol)
 
     def sums(self, multipliers: Any) -> DualSums:
-        known = self._problem._known
-        if known is not None and known.multipliers is multipliers:
-            values = known.dual
+        last = self._problem._certified
+        if last is not None and last.multipliers is multipliers:
+            values = last.dual
         else:
             values = self._problem.total(DualPass(multipliers))
         plus, minus, loss, loss_size, moved, slope, curvature, deviation = values
@@ -365,6 +364,10 @@ class _BlockDual(Dual):
         # The first block has the most pairs, and each block is one more addition.
         source = self._problem.source
         return source.block(0).problem.sums.gram_length + source.n_blocks
+
+    @property
+    def _exact_length(self) -> int:
+        return self._problem.source.n_blocks
 
     @property
     def _loss_length(self) -> int:

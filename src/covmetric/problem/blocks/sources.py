@@ -69,7 +69,12 @@ def fingerprint(*values: Any) -> bytes:
     """
     digest = hashlib.blake2b(digest_size=16)
     for value in values:
-        digest.update(str(value).encode() if value is None or isinstance(value, str) else np.asarray(value).tobytes())
+        if value is None or isinstance(value, str):
+            digest.update(f"{value};".encode())
+        else:
+            array = np.asarray(value)
+            digest.update(f"{array.dtype.str}{array.shape};".encode())
+            digest.update(array.tobytes())
     return digest.digest()
 
 
@@ -171,9 +176,9 @@ class PairBlock:
 
     def __init__(self, index: int, start: int, problem: MetricProblem) -> None:
         self.index, self.start, self.problem = index, start, problem
-        self._known: dict[str, tuple[bytes, Any]] = {}
+        self._cached: dict[str, tuple[bytes, Any]] = {}
 
-    def known(self, name: str, key: bytes, compute: Callable[[], Any]) -> Any:
+    def cached(self, name: str, key: bytes, compute: Callable[[], Any]) -> Any:
         """Return a value that depends on `key` only; it is computed if the last value of that name had another key.
 
         Parameters
@@ -189,11 +194,11 @@ class PairBlock:
         -------
         Any
         """
-        last = self._known.get(name)
+        last = self._cached.get(name)
         if last is not None and last[0] == key:
             return last[1]
         value = compute()
-        self._known[name] = key, value
+        self._cached[name] = key, value
         return value
 
 
@@ -441,9 +446,12 @@ class RecipePairs(PairSource):
             raise ValueError(f"recipe.make({index}, {count}) returned labels other than 1 and -1")
 
     def fingerprint(self) -> bytes:
-        first = self.recipe.make(0, min(self.block_pairs, self.n_pairs))
-        sizes = (*self.bounds, self.weight, float(self.n_pairs))
-        return fingerprint(self.slack.name, self.examples.rows, first.pairs, first.similar, *sizes)
+        values: list[Any] = [self.slack.name, self.examples.rows, *self.bounds, self.weight, float(self.n_pairs)]
+        for index in {0, self.n_blocks - 1}:  # a recipe is known by its first and its last block
+            start, stop = self.bounds_of(index)
+            made = self.recipe.make(index, stop - start)
+            values += [made.pairs, made.similar]
+        return fingerprint(*values)
 
     def part(self, first: int, last: int) -> RecipePairs:
         return self

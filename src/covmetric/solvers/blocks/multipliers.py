@@ -28,7 +28,7 @@ def ratios_along(block: PairBlock, name: str, E: KeyedMatrix) -> FloatArray:
     -------
     array of shape (q,)
     """
-    ratios: FloatArray = block.known(name, E.key, lambda: _computed_ratios(block, name, E))
+    ratios: FloatArray = block.cached(name, E.key, lambda: _computed_ratios(block, name, E))
     return ratios
 
 
@@ -60,7 +60,7 @@ class StepMultipliers(PairMultipliers):
     def raw(self, block: PairBlock) -> FloatArray:
         assert self.W is not None
         key = self.W.key + (b"" if self.change is None else self.change.key)
-        multipliers: FloatArray = block.known("multipliers", key, lambda: self._computed(block))
+        multipliers: FloatArray = block.cached("multipliers", key, lambda: self._computed(block))
         return multipliers
 
     def _computed(self, block: PairBlock) -> FloatArray:

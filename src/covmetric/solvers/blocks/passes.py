@@ -30,7 +30,7 @@ def _active_terms(block: PairBlock, W: KeyedMatrix, C: FloatArray, fraction: flo
         ratio = fraction * problem.weights[active] / b
         return active, ratio * problem.slack.gradient(s), ratio / b * problem.slack.curvature(s)
 
-    return ActiveTerms(problem, C, *block.known("active", W.key + struct.pack("d", fraction), compute))
+    return ActiveTerms(problem, C, *block.cached("active", W.key + struct.pack("d", fraction), compute))
 
 
 def _weighted_sum(problem: MetricProblem, weights: FloatArray) -> FloatArray:

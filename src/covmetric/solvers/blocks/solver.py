@@ -24,17 +24,19 @@ from covmetric.solvers.blocks.passes import (
 )
 from covmetric.solvers.interrupt import check_interrupt
 from covmetric.solvers.newton.linesearch import search
-from covmetric.solvers.newton.solver import PathState, follow_path
+from covmetric.solvers.newton.solver import (
+    CERTIFY_AT_LEAST_EVERY,
+    CLOSE,
+    NEAR,
+    NEAR_GAPS,
+    PathState,
+    follow_path,
+)
 from covmetric.solvers.newton.start import fraction_for, multiple_near_minimum
-from covmetric.solvers.newton.stretch import Stretch
+from covmetric.solvers.newton.stretch import Stretch, inverse_step_factor
 from covmetric.solvers.systems import cholesky, conjugate_gradients
 from covmetric.solvers.systems.preconditioner import GaussianPreconditioner
 
-# As in newton/solver.py: a certificate is computed at least every so many steps, dual candidates are formed near the
-# optimum, and the dual of clipped multipliers is computed closer to it.
-_CERTIFY_AT_LEAST_EVERY = 8
-_NEAR, _NEAR_GAPS = 1.0, 10.0
-_CLOSE = 0.01
 # Squared distances are computed anew after this many updates, because each update adds rounding errors.
 _MAX_UPDATES = 8
 
@@ -172,8 +174,8 @@ class BlockNewton(Solver[BlockState]):
     ) -> None:
         """Form the multipliers that the step suggests, if a certificate may soon be due."""
         wanted = state.tol * max(1.0, abs(value)) if state.n_steps else 0.0
-        near = decrement <= max(_NEAR, _NEAR_GAPS * wanted)
-        if state.weight_fraction < 1.0 or not (near or state.steps_since_certificate + 1 >= _CERTIFY_AT_LEAST_EVERY):
+        near = decrement <= max(NEAR, NEAR_GAPS * wanted)
+        if state.weight_fraction < 1.0 or not (near or state.steps_since_certificate + 1 >= CERTIFY_AT_LEAST_EVERY):
             return
         candidates, logdets = [], []
         reverse_logdet = stretch.reverse_logdet()
@@ -193,12 +195,12 @@ class BlockNewton(Solver[BlockState]):
             dual = dual_loss + logdet - _logdet(state.C)
             if n_clipped:
                 # The estimate does not hold for clipped multipliers; near the optimum, the dual is worth a pass.
-                dual = problem.dual_value(candidate) if decrement <= _CLOSE else -np.inf
+                dual = problem.dual_value(candidate) if decrement <= CLOSE else -np.inf
             if k == 0 or dual > state.dual:
                 state.multipliers, state.dual = candidate, dual
 
     def due(self, problem: BlockProblem, state: BlockState, tol: float) -> bool:  # type: ignore[override]
-        if state.steps_since_certificate >= _CERTIFY_AT_LEAST_EVERY:
+        if state.steps_since_certificate >= CERTIFY_AT_LEAST_EVERY:
             return True
         return np.isfinite(state.primal) and state.primal - state.dual <= tol * max(1.0, abs(state.primal))
 
@@ -275,13 +277,8 @@ def _try_inverse_step(
     problem: BlockProblem, state: BlockState, C: FloatArray, Delta: FloatArray, primal: float
 ) -> float:
     """Take the same step in W^-1 instead of W if it is better; return the objective."""
-    root, failed = lapack.dpotrf(problem.half.identity - Delta, lower=True, clean=True)
-    if failed:
-        return primal
-    inner, _ = lapack.dtrtrs(root, C.T, lower=True)
-    upper = np.triu(lapack.dgeqrf(inner, overwrite_a=True)[0])
-    factor = np.ascontiguousarray(upper.T * np.sign(upper.diagonal()))  # as a checkpoint restores it
-    if not (np.isfinite(factor).all() and (factor.diagonal() > 0.0).all()):
+    factor = inverse_step_factor(C, Delta)
+    if factor is None:
         return primal
     loss = problem.total(StepLossPass(_symmetric(factor @ factor.T), state.weight_fraction))[0]
     value = float((factor**2).sum()) - _logdet(factor) - problem.n + float(loss)

@@ -6,7 +6,6 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.linalg import lapack
 
 from covmetric._utils.validation import FloatArray, IntArray, is_number
 from covmetric.problem import CertifiedPoint, MetricProblem
@@ -15,18 +14,18 @@ from covmetric.solvers.interrupt import check_interrupt
 from covmetric.solvers.newton.dual_candidates import DualCandidates, coincident_terms
 from covmetric.solvers.newton.linesearch import Ray, search
 from covmetric.solvers.newton.start import best_multiple, first_weight_fraction
-from covmetric.solvers.newton.stretch import Stretch
+from covmetric.solvers.newton.stretch import Stretch, inverse_step_factor
 from covmetric.solvers.systems import ActiveTerms, System, choose_system, rates_along
 
 # A certificate is computed at least every this many steps, even if the estimated gap is still large.
-_CERTIFY_AT_LEAST_EVERY = 8
+CERTIFY_AT_LEAST_EVERY = 8
 # Dual candidates are formed once the squared Newton decrement is below the first number, or below the second number
 # times the requested gap.
-_NEAR, _NEAR_GAPS = 1.0, 10.0
+NEAR, NEAR_GAPS = 1.0, 10.0
 # The dual of clipped multipliers takes a pass over the pairs. It is computed only if it may end the solve: if the
 # squared Newton decrement is below the first number or, if the pass is quick, below the second number times the
 # requested gap.
-_CLOSE, _CLOSE_GAPS = 0.01, 100.0
+CLOSE, CLOSE_GAPS = 0.01, 100.0
 # The squared Newton decrement at which an iterate counts as centred on the path.
 _CENTRED = 2.0
 # Until the iterate is centred, a step lowers P by about a constant. After more than _PATIENCE steps without centring,
@@ -205,11 +204,11 @@ class Newton(Solver[NewtonState]):
         """Form the multipliers that the step suggests, if a certificate may soon be due."""
         # The first step starts from a multiple of I, which is not near the optimum for any tolerance.
         wanted = state.tol * max(1.0, abs(value)) if state.n_steps else 0.0
-        near = direction.decrement <= max(_NEAR, _NEAR_GAPS * wanted)
-        due = near or state.steps_since_certificate + 1 >= _CERTIFY_AT_LEAST_EVERY
+        near = direction.decrement <= max(NEAR, NEAR_GAPS * wanted)
+        due = near or state.steps_since_certificate + 1 >= CERTIFY_AT_LEAST_EVERY
         if state.weight_fraction < 1.0 or not due:
             return
-        quick = problem.sums.lower_triangles() is not None and direction.decrement <= _CLOSE_GAPS * wanted
+        quick = problem.sums.lower_triangles() is not None and direction.decrement <= CLOSE_GAPS * wanted
         candidates = DualCandidates(
             terms.active,
             terms.forces,
@@ -217,14 +216,14 @@ class Newton(Solver[NewtonState]):
             direction.gradient,
             direction.stretch,
             _logdet(state.C),
-            clipped_pays=direction.decrement <= _CLOSE or quick,
+            clipped_pays=direction.decrement <= CLOSE or quick,
         )
         best = candidates.best(problem, state.coincident_multipliers)
         state.dual = -np.inf if best is None else best.dual
         state.multipliers = state.multipliers if best is None else best.multipliers
 
     def due(self, problem: MetricProblem, state: NewtonState, tol: float) -> bool:
-        if state.steps_since_certificate >= _CERTIFY_AT_LEAST_EVERY:
+        if state.steps_since_certificate >= CERTIFY_AT_LEAST_EVERY:
             return True
         if not np.isfinite(state.primal):  # the path still uses a fraction of the weights
             return False
@@ -318,13 +317,8 @@ def _try_inverse_step(
     Along W + t dW a small eigenvalue grows by a factor of about two at most. Along W^-1 - t W^-1 dW W^-1 it can grow to
     any size at once, so an eigenvalue that no pair bounds reaches its optimal value in a single step.
     """
-    root, failed = lapack.dpotrf(problem.sums.half.identity - Delta, lower=True, clean=True)
-    if failed:
-        return primal
-    inner, _ = lapack.dtrtrs(root, C.T, lower=True)
-    upper = np.triu(lapack.dgeqrf(inner, overwrite_a=True)[0])
-    factor = upper.T * np.sign(upper.diagonal())
-    if not (np.isfinite(factor).all() and (factor.diagonal() > 0.0).all()):
+    factor = inverse_step_factor(C, Delta)
+    if factor is None:
         return primal
     s = rates_along(problem.sums, factor @ factor.T) / problem.bounds
     active = problem.terms.active(s)

@@ -128,3 +128,28 @@ class Stretch:
         if t == 1.0:
             self._root = root
         return np.asarray(root)
+
+
+def inverse_step_factor(C: FloatArray, Delta: FloatArray) -> FloatArray | None:
+    """Return the factor of the metric after a step in W^-1 instead of W = C C^T, C (I - Delta)^-1 C^T.
+
+    Parameters
+    ----------
+    C : array of shape (n, n)
+        The lower triangular factor of W.
+    Delta : array of shape (n, n)
+        The step in the coordinates of C.
+
+    Returns
+    -------
+    array of shape (n, n) or None
+        A lower triangular factor with a positive diagonal; None if I - Delta is not positive definite.
+    """
+    root, failed = lapack.dpotrf(np.eye(len(C)) - Delta, lower=True, clean=True)
+    if failed:
+        return None
+    inner, _ = lapack.dtrtrs(root, C.T, lower=True)
+    upper = np.triu(lapack.dgeqrf(inner, overwrite_a=True)[0])
+    factor = upper.T * np.sign(upper.diagonal())
+    valid = np.isfinite(factor).all() and (factor.diagonal() > 0.0).all()
+    return np.asarray(factor) if valid else None

@@ -166,6 +166,9 @@ def conjugate_gradients(
             preconditioner, direction = make_preconditioner(), np.zeros_like(x)  # start again from x
         scaled = residual if preconditioner is None else preconditioner.apply(residual)
         new = float(np.vdot(residual, scaled))
+        if not new > 0.0:  # the residual has vanished, or rounding errors dominate
+            gave_up = True
+            break
         direction = scaled + new / product * direction
         product = new
         moved = image(direction)

@@ -1,0 +1,137 @@
+"""What runs the blocks of a solve: its life, its errors, and what results still need of it."""
+
+from __future__ import annotations
+
+import pickle
+from concurrent.futures import CancelledError
+
+import numpy as np
+import pytest
+from sklearn.exceptions import ConvergenceWarning
+
+from covmetric import Status, solve, solve_path
+from covmetric._utils.half_vectors import half_vectors_of
+from covmetric.problem import BlockProblem
+from covmetric.problem.blocks import Executor, ExecutorLost, PairBlockError, Threads
+from covmetric.problem.blocks import executors as block_executors
+from covmetric.problem.blocks.dask import DaskExecutor
+from covmetric.problem.blocks.passes import CheckPass
+from covmetric.solvers.blocks.passes import GradientPass, RayPass
+from covmetric.solvers.systems import conjugate_gradients
+from tests.solvers.blocks.test_solver import random_problem
+
+pytestmark = pytest.mark.usefixtures("small_blocks")
+
+
+class Watched(Threads):
+    """Threads that raise an error in the pass of a given kind, after some passes of this kind."""
+
+    def __init__(self, kind=CheckPass, after=10**9, error=None):
+        super().__init__(2)
+        self.kind, self.after, self.error, self.passes, self.closed = kind, after, error, 0, False
+
+    def values(self, source, task):
+        self.passes += isinstance(task, self.kind)
+        if isinstance(task, self.kind) and self.passes > self.after:
+            raise self.error
+        return super().values(source, task)
+
+    def close(self):
+        self.closed = True
+        super().close()
+
+
+def test_an_executor_of_the_user_serves_several_solves():
+    problem = random_problem()
+    executor = Watched()
+    first = solve_path(problem, [1.0, 0.1], executor=executor)
+    second = solve(problem, executor=executor)
+    assert not executor.closed
+    np.testing.assert_array_equal(second.W, solve(problem).W)
+    np.testing.assert_array_equal(first[1].W, solve_path(problem, [1.0, 0.1])[1].W)
+    executor.close()
+
+
+def test_threads_that_a_solve_has_made_are_closed(monkeypatch):
+    closed = []
+    monkeypatch.setattr(block_executors.Threads, "close", lambda self: closed.append(self))
+    solve(random_problem(), n_jobs=2)
+    assert len(closed) == 1
+
+
+@pytest.mark.parametrize("after", [0, 2, 5])
+@pytest.mark.parametrize("kind", [GradientPass, RayPass])
+def test_a_lost_executor_leaves_the_best_metric_so_far(kind, after):
+    problem = random_problem(lam=1e-4)
+    executor = Watched(kind, after, ExecutorLost("the cluster is gone"))
+    with (
+        pytest.warns(RuntimeWarning, match="the cluster is gone: the result is the best metric so far"),
+        pytest.warns(ConvergenceWarning, match="INTERRUPTED"),
+    ):
+        result = solve(problem, executor=executor)
+    assert result.status is Status.INTERRUPTED
+    again = problem.certify(result.W, result.multipliers)
+    assert again.gap == pytest.approx(result.certificate.gap, rel=1e-9, abs=1e-12)
+
+
+def test_ctrl_c_in_a_pass_leaves_the_best_metric_so_far():
+    with pytest.warns(ConvergenceWarning, match="INTERRUPTED"):
+        result = solve(random_problem(lam=1e-4), executor=Watched(GradientPass, 2, KeyboardInterrupt()))
+    assert result.status is Status.INTERRUPTED and np.isfinite(result.certificate.gap)
+
+
+def test_a_block_that_fails_is_named():
+    class Failing(CheckPass):
+        def of_block(self, block):
+            if block.index == 3:
+                raise MemoryError("too large")
+            return super().of_block(block)
+
+    for n_jobs in (1, 2):
+        with pytest.raises(PairBlockError, match="blocks 3 to 5 failed: MemoryError: too large"):
+            BlockProblem.split(random_problem(), Threads(n_jobs)).total(Failing())
+
+
+def test_asking_for_other_attributes_gathers_nothing(monkeypatch):
+    result = solve(random_problem(), n_jobs=2)
+    assert result.is_deferred
+    assert not hasattr(result, "shape")
+    interrupted = result.with_status(Status.INTERRUPTED)
+    assert interrupted.status is Status.INTERRUPTED and interrupted.is_deferred and result.is_deferred
+    restored = pickle.loads(pickle.dumps(result))
+    assert not restored.is_deferred
+    np.testing.assert_array_equal(restored.multipliers, interrupted.multipliers)
+
+
+def test_states_of_callbacks_can_be_pickled():
+    states = []
+    result = solve(random_problem(), callback=states.append)
+    restored = pickle.loads(pickle.dumps(states[-1]))
+    np.testing.assert_array_equal(restored.multipliers, result.multipliers)
+
+
+def test_conjugate_gradients_end_where_the_residual_vanishes():
+    half = half_vectors_of(3)
+    solution = conjugate_gradients(np.zeros(6), lambda X: X, half, accuracy=0.0)
+    np.testing.assert_array_equal(solution.x, np.zeros(6))
+    exact = conjugate_gradients(np.arange(6.0), lambda X: 2.0 * X, half, accuracy=0.0, max_iter=50)
+    np.testing.assert_allclose(exact.x, 0.5 * np.arange(6.0), rtol=1e-15)
+
+
+class LostClient:
+    """A client whose workers are gone."""
+
+    status = "running"
+
+    def __init__(self, error):
+        self.error = error
+
+    def scatter(self, *args, **settings):
+        raise self.error
+
+
+@pytest.mark.parametrize("error", [TimeoutError("No valid workers found"), OSError("closed"), CancelledError()])
+def test_a_cluster_without_workers_is_a_lost_executor(error):
+    executor: Executor = DaskExecutor(LostClient(error))
+    with pytest.raises(ExecutorLost, match="the workers of the cluster were lost"):
+        executor.run(BlockProblem.split(random_problem()).source, CheckPass())
