@@ -183,7 +183,8 @@ def _warn_of_requests(model: Any) -> None:
 
 
 def _named_steps(model: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the steps of a pipeline, and of the pipelines in it, by name."""
+    """Yield the estimators of a pipeline, and of the pipelines in it, by name."""
     for name, step in model.steps if isinstance(model, Pipeline) else ():
-        yield name, step
-        yield from _named_steps(step)
+        if not isinstance(step, str | None):  # 'passthrough' or None
+            yield name, step
+            yield from _named_steps(step)
