@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -188,7 +189,7 @@ def test_rounding_of_the_measured_errors_is_included():
     """Sums of n products, and of r products, are added up without blocks here."""
     problem = thin_problem()
     (n, r), unit = reduce_to_span(problem).basis.shape, 2.0**-53
-    error = reduce_to_span(problem).problem.sums.coordinates
+    error = reduce_to_basis(problem, reduce_to_span(problem).basis).problem.sums.coordinates
     assert (n + 2) * unit * r <= error.orthogonality <= 2.0 * (n + 2) * unit * r
     used = np.setdiff1d(problem.pairs, np.flatnonzero(error.examples == 0.0))
     norms = np.linalg.norm(reduce_to_span(problem).problem.embedded, axis=(1, 2))[used]
@@ -227,13 +228,67 @@ def test_a_sample_that_misses_directions_is_completed():
     np.testing.assert_allclose(reduction.problem.squared_norms, whole.squared_norms, rtol=1e-11)
 
 
+def true_residuals(problem, reduction):
+    """Return the distances of the examples, minus their references, from their coordinates, with 64 bits or more."""
+    centring, Q = span_module._centre(problem), reduction.basis.astype(np.longdouble)
+    rows = centring.rows.astype(np.longdouble)
+    differences = rows[centring.examples] - rows[centring.references]
+    coordinates = reduction.problem.sums.rows[centring.examples].astype(np.longdouble)
+    return centring.examples, np.sqrt(((differences - coordinates @ Q.T) ** 2).sum(axis=(1, 2)))
+
+
+@pytest.mark.usefixtures("any_size")
+@pytest.mark.parametrize("correlated", [0.0, 1.0, 30.0])
+@pytest.mark.parametrize("m", [1, 2])
+def test_errors_of_factor_coordinates_bound_the_true_ones(m, correlated):
+    """The coordinates come from a Cholesky factor. They are worse for examples that are nearly dependent."""
+    problem = thin_problem(n=200, n_examples=40, m=m, K=120)
+    examples = (
+        problem.embedded + correlated * np.random.default_rng(1).standard_normal((200, m)) * problem.embedded[:, :1]
+    )
+    problem = MetricProblem(examples, problem.pairs, problem.similar, problem.bounds, problem.weights)
+    reduction = reduce_to_span(problem)
+    chosen, true = true_residuals(problem, reduction)
+    bounds = reduction.problem.sums.coordinates.examples[chosen]
+    assert (true <= bounds).all()
+    assert true.max() >= 1e-4 * bounds.max(), "the bounds are not far off"
+    norms = np.linalg.norm(reduction.problem.embedded[chosen], axis=(1, 2))
+    assert (bounds >= 2 * (reduction.problem.n + 2) * 2.0**-53 * norms).all(), "roundings of both products"
+
+
+@pytest.mark.usefixtures("any_size")
+def test_error_of_the_inverse_of_the_factor_is_included(monkeypatch):
+    """An inverse with fewer digits gives a basis that spans other directions than the coordinates say."""
+    exact = span_module.lapack.dtrtri
+    noise = 1.0 + 1e-13 * np.random.default_rng(0).standard_normal((5, 5))
+    monkeypatch.setattr(span_module.lapack, "dtrtri", lambda R: (exact(R)[0] * noise, 0))
+    problem = thin_problem()
+    reduction = reduce_to_span(problem)
+    chosen, true = true_residuals(problem, reduction)
+    bounds = reduction.problem.sums.coordinates.examples[chosen]
+    assert true.max() > 1e-13
+    assert (true <= bounds).all()
+
+
+@pytest.mark.usefixtures("any_size")
+def test_coordinates_are_measured_if_those_of_the_factor_are_not_accurate_enough(monkeypatch):
+    problem = thin_problem()
+    basis = span_module._few_columns(span_module._centre(problem))
+    wrong = replace(basis.given, residuals=np.full_like(basis.given.residuals, 1e-3))
+    monkeypatch.setattr(span_module, "_factor_coordinates", lambda *_: wrong)
+    reduction = reduce_to_span(problem)
+    again = reduce_to_basis(problem, np.ascontiguousarray(reduction.basis))
+    np.testing.assert_array_equal(again.problem.embedded, reduction.problem.embedded)
+    np.testing.assert_array_equal(again.problem.sums.coordinates.examples, reduction.problem.sums.coordinates.examples)
+
+
 @pytest.mark.usefixtures("any_size")
 def test_given_basis_must_be_orthonormal_and_span_the_differences():
     problem = thin_problem()
     reduction = reduce_to_span(problem)
     Q = reduction.basis
     again = reduce_to_basis(problem, np.ascontiguousarray(Q))
-    np.testing.assert_array_equal(again.problem.embedded, reduction.problem.embedded)
+    np.testing.assert_allclose(again.problem.embedded, reduction.problem.embedded, atol=1e-14)
     assert again.problem.sums.coordinates.orthogonality == reduction.problem.sums.coordinates.orthogonality
     outside = np.linalg.qr(np.hstack([Q, np.ones((len(Q), 1))]))[0][:, -1:]
     assert reduce_to_basis(problem, np.hstack([Q, outside])).problem.n == Q.shape[1] + 1

@@ -8,11 +8,11 @@ docs/theory/rounding.md the rounding errors.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isqrt
 
 import numpy as np
-from scipy.linalg import lapack, qr
+from scipy.linalg import blas, lapack, qr
 
 from covmetric._utils.tuning import CHUNK_BYTES, SPAN_FRACTION, SPAN_MANY_ROWS, SPAN_ROWS
 from covmetric._utils.validation import FloatArray, IntArray, read_only
@@ -28,6 +28,8 @@ _NEGLIGIBLE = 2.0**-46
 # The reduction is refused unless the coordinates of every difference have ten digits. Differences that are far smaller
 # than the distance between the examples and their reference have fewer.
 _RELATIVE_ERROR = 1e-10
+# The number of terms of a sum of products that are added up at a time.
+_BLOCK = 64
 # ||Q^T Q - I|| up to which a second pass would gain nothing, since the rounding error of this norm may be as large.
 _ORTHONORMAL = 1e-12
 
@@ -95,10 +97,10 @@ def reduce_to_span(problem: MetricProblem) -> Reduction | None:
     if not (n_columns < n or n >= SPAN_MANY_ROWS):
         return None
     with np.errstate(all="ignore"):
-        basis_rows = _few_columns(centring) if n_columns < n else _many_columns(centring)
-        if basis_rows is None or len(basis_rows) > SPAN_FRACTION * n:
+        basis = _few_columns(centring) if n_columns < n else _many_columns(centring)
+        if basis is None or len(basis.rows) > SPAN_FRACTION * n:
             return None
-        return _reduction(problem, centring, basis_rows)
+        return _reduction(problem, centring, basis)
 
 
 def reduce_to_basis(problem: MetricProblem, basis: FloatArray) -> Reduction | None:
@@ -124,7 +126,7 @@ def reduce_to_basis(problem: MetricProblem, basis: FloatArray) -> Reduction | No
     if centring is None or basis.ndim != 2 or len(basis) != problem.n or basis.shape[1] == 0:
         return None
     with np.errstate(all="ignore"):
-        return _reduction(problem, centring, np.ascontiguousarray(basis.T))
+        return _reduction(problem, centring, _measured(np.ascontiguousarray(basis.T)))
 
 
 def expand(basis: FloatArray, core: FloatArray) -> FloatArray:
@@ -213,69 +215,116 @@ def _first_of_component(edges: IntArray, count: int) -> IntArray:
     return np.asarray(first[labels], dtype=np.int64)
 
 
-def _unit_rows(rows: FloatArray) -> FloatArray | None:
-    """Return the rows that are not zero, scaled to unit length, or None if one overflows."""
-    largest = np.abs(rows).max(axis=1)
-    rows = rows[largest > 0.0]
-    rows /= largest[largest > 0.0, None]
-    rows /= np.sqrt(np.einsum("ij,ij->i", rows, rows))[:, None]
-    return rows if np.isfinite(rows).all() else None
+@dataclass(frozen=True)
+class _Basis:
+    """The rows of Q^T, with a bound on ||Q^T Q - I|| that is computed from them."""
+
+    rows: FloatArray  # (r, n)
+    orthogonality: float
+    given: _Coordinates | None = None  # the coordinates of all centred rows, if they are known already
 
 
-def _few_columns(centring: _Centring) -> FloatArray | None:
-    """Return Q^T for the span of fewer than n columns."""
-    rows = _unit_rows(centring.centred())
-    if rows is None or len(rows) == 0:
+@dataclass(frozen=True)
+class _Coordinates:
+    """The coordinates G of rows X, with bounds on the norms of the rows of X - G Q^T, for exact differences X."""
+
+    values: FloatArray  # (q, r)
+    residuals: FloatArray  # (q,)
+
+
+def _measured(basis_rows: FloatArray) -> _Basis:
+    """Return a basis with a bound on ||Q^T Q - I||."""
+    gram = _blocked_gram(basis_rows)
+    # The rounding error of a sum of n products is at most the number of roundings times the norms of the columns.
+    error = _roundings(basis_rows.shape[1]) * _UNIT * float(gram.trace())
+    return _Basis(basis_rows, float(np.linalg.norm(gram - np.eye(len(gram)))) + error)
+
+
+def _unit_rows(rows: FloatArray) -> tuple[FloatArray, FloatArray] | None:
+    """Return the rows that are not zero, scaled to unit length, and the lengths of all; None if one overflows."""
+    lengths = np.abs(rows).max(axis=1)
+    rows = rows[lengths > 0.0]
+    rows /= lengths[lengths > 0.0, None]
+    norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    rows /= norms[:, None]
+    lengths[lengths > 0.0] *= norms
+    return (rows, lengths) if np.isfinite(norms).all() else None
+
+
+def _few_columns(centring: _Centring) -> _Basis | None:
+    """Return a basis of the span of fewer than n columns."""
+    scaled = _unit_rows(centring.centred())
+    if scaled is None or len(scaled[0]) == 0:
         return None
-    quick = _cholesky_basis(rows)
-    return _householder_basis(rows) if quick is None else quick
+    quick = _cholesky_basis(*scaled)
+    return _householder_basis(centring) if quick is None else quick
 
 
-def _cholesky_basis(rows: FloatArray) -> FloatArray | None:
-    """Return Q^T of the QR factorisation of the transposed rows by Cholesky, or None if they are nearly dependent.
+def _cholesky_basis(rows: FloatArray, lengths: FloatArray) -> _Basis | None:
+    """Return a basis by the Cholesky factor of the Gram matrix, or None if the rows are nearly dependent.
 
     A second pass is as accurate as Householder's method if the first pass leaves columns that are nearly orthonormal
-    (Yamamoto, Nakatsukasa, Yanagisawa and Fukaya, ETNA 44, 2015). Two passes take less than half of its time.
+    (Yamamoto, Nakatsukasa, Yanagisawa and Fukaya, ETNA 44, 2015). The rows are overwritten.
     """
     gram = rows @ rows.T
-    for _ in range(2):
+    for repeated in (False, True):
         R, failed = lapack.dpotrf(gram, lower=False, clean=True)
         if failed:
             return None
-        rows = lapack.dtrtri(R)[0].T @ rows
+        inverse = lapack.dtrtri(R)[0]
+        rows = blas.dtrmm(1.0, inverse, rows.T, side=1, overwrite_b=True).T
+        basis = _measured(rows)
+        if basis.orthogonality <= _ORTHONORMAL + _roundings(rows.shape[1]) * len(rows) * _UNIT:
+            return basis if repeated else replace(basis, given=_factor_coordinates(R, inverse, lengths))
         gram = rows @ rows.T
-        if np.linalg.norm(gram - np.eye(len(gram))) <= _ORTHONORMAL:
-            return rows
     return None
 
 
-def _householder_basis(rows: FloatArray) -> FloatArray:
-    """Return Q^T for the span of the rows by Householder's method, without negligible directions."""
-    Q, R = np.linalg.qr(rows.T)
+def _factor_coordinates(R: FloatArray, inverse: FloatArray, lengths: FloatArray) -> _Coordinates:
+    """Return the coordinates of all rows from the Cholesky factor of those that are not zero, scaled to unit length.
+
+    For U = R^T Q^T, where Q^T is the computed product of R^-T and U, docs/theory/rounding.md derives the residuals.
+    """
+    r = len(R)
+    G, T = R.T, inverse.T
+    sizes = np.abs(G) @ np.abs(T).sum(axis=1)
+    residuals = np.abs(np.eye(r) - G @ T).sum(axis=1) + _UNIT * (2 * (r + 2) * sizes + np.abs(G).sum(axis=1) + 5)
+    coordinates = _Coordinates(np.zeros((len(lengths), r)), np.zeros(len(lengths)))
+    coordinates.values[lengths > 0.0] = lengths[lengths > 0.0, None] * G
+    coordinates.residuals[lengths > 0.0] = (1.0 + 1e-10) * lengths[lengths > 0.0] * residuals
+    return coordinates
+
+
+def _householder_basis(centring: _Centring) -> _Basis | None:
+    """Return a basis of the span of the centred rows by Householder's method, without negligible directions."""
+    scaled = _unit_rows(centring.centred())
+    if scaled is None:
+        return None
+    Q, R = np.linalg.qr(scaled[0].T)
     rotation, pivots, _ = qr(R, pivoting=True, check_finite=False)
-    return np.asarray(rotation[:, : _rank(pivots)].T @ Q.T)
+    return _measured(np.asarray(rotation[:, : _rank(pivots)].T @ Q.T))
 
 
-def _many_columns(centring: _Centring) -> FloatArray | None:
-    """Return Q^T for the span of at least n columns, or None if they span nearly everything."""
+def _many_columns(centring: _Centring) -> _Basis | None:
+    """Return a basis of the span of at least n columns, or None if they span nearly everything."""
     count, m, n = len(centring.examples), *centring.rows.shape[1:]
     # In nearly all problems, a few of the columns span everything.
     few = np.linspace(0, count - 1, min(count, -(-2 * n // m)), dtype=np.int64)
     sample = _unit_rows(centring.centred(few))
     if sample is None:
         return None
-    spectrum = np.linalg.eigvalsh(sample.T @ sample)
+    spectrum = np.linalg.eigvalsh(sample[0].T @ sample[0])
     if np.count_nonzero(spectrum > n * _UNIT * spectrum[-1]) > SPAN_FRACTION * n:
         return None
     R = np.zeros((0, n))
     size = -(-4 * n // m)
     for start in range(0, count, size):
-        rows = _unit_rows(centring.centred(slice(start, start + size)))
-        if rows is None:
+        scaled = _unit_rows(centring.centred(slice(start, start + size)))
+        if scaled is None:
             return None
-        R = np.asarray(np.linalg.qr(np.vstack([R, rows]), mode="r"))
+        R = np.asarray(np.linalg.qr(np.vstack([R, scaled[0]]), mode="r"))
     Q, pivots, _ = qr(R.T, pivoting=True, check_finite=False)
-    return np.ascontiguousarray(Q[:, : _rank(pivots)].T)
+    return _measured(np.ascontiguousarray(Q[:, : _rank(pivots)].T))
 
 
 def _rank(pivots: FloatArray) -> int:
@@ -284,60 +333,80 @@ def _rank(pivots: FloatArray) -> int:
     return int(np.count_nonzero(sizes > _NEGLIGIBLE * sizes[0]))
 
 
-def _reduction(problem: MetricProblem, centring: _Centring, basis_rows: FloatArray) -> Reduction | None:
+def _reduction(problem: MetricProblem, centring: _Centring, basis: _Basis) -> Reduction | None:
     """Return the problem in the coordinates of the basis, or None if these are not accurate."""
-    r, n = basis_rows.shape
+    if not basis.orthogonality <= _RELATIVE_ERROR:
+        return None
+    sums = None
+    if basis.given is not None:
+        sums = _coordinate_sums(problem, centring, basis.given, basis.orthogonality)
+    if sums is None:
+        sums = _coordinate_sums(problem, centring, _measured_coordinates(centring, basis.rows), basis.orthogonality)
+    return None if sums is None else Reduction(read_only(basis.rows.T), problem.with_sums(sums))
+
+
+def _coordinate_sums(
+    problem: MetricProblem, centring: _Centring, coordinates: _Coordinates, orthogonality: float
+) -> PairSums | None:
+    """Return the sums over pairs of examples in coordinates, or None if some differences would lose digits."""
     count, m, _ = centring.rows.shape
-    # The rounding error of a sum of n products is at most the number of roundings times the norms of the columns.
-    product = _blocked_gram(basis_rows)
-    orthogonality = float(np.linalg.norm(product - np.eye(r))) + _roundings(n) * _UNIT * float(product.trace())
-    rows, errors = np.zeros((count, m, r)), np.zeros(count)
-    size = max(1, 8 * CHUNK_BYTES // (8 * m * n))
-    for start in range(0, len(centring.examples), size):
-        part = slice(start, start + size)
-        chunk, differences = centring.examples[part], centring.centred(part)
-        coordinates = differences @ basis_rows.T
-        rows[chunk] = coordinates.reshape(-1, m, r)
-        errors[chunk] = np.linalg.norm(_residuals(differences, coordinates, basis_rows).reshape(-1, m), axis=1)
+    rows, errors = np.zeros((count, m, coordinates.values.shape[1])), np.zeros(count)
+    rows[centring.examples] = coordinates.values.reshape(-1, *rows.shape[1:])
+    errors[centring.examples] = np.linalg.norm(coordinates.residuals.reshape(-1, m), axis=1)
     error = CoordinateError(read_only(errors[centring.original]), orthogonality)
     deviations, norms = error.deviations(problem.pairs), np.sqrt(problem.squared_norms)
-    if not (orthogonality <= _RELATIVE_ERROR and (deviations <= _RELATIVE_ERROR * norms)[norms > 0.0].all()):
+    if not (deviations <= _RELATIVE_ERROR * norms)[norms > 0.0].all():
         return None
-    sums = PairSums(read_only(rows[centring.original]), problem.pairs, error)
-    return Reduction(read_only(basis_rows.T), problem.with_sums(sums))
+    return PairSums(read_only(rows[centring.original]), problem.pairs, error)
+
+
+def _measured_coordinates(centring: _Centring, basis_rows: FloatArray) -> _Coordinates:
+    """Return the coordinates Q^T X of all centred rows, with measured residuals."""
+    m, n = centring.rows.shape[1:]
+    count = m * len(centring.examples)
+    found = _Coordinates(np.empty((count, len(basis_rows))), np.empty(count))
+    size = max(1, 8 * CHUNK_BYTES // (8 * m * n))
+    for start in range(0, len(centring.examples), size):
+        differences, part = centring.centred(slice(start, start + size)), slice(m * start, m * (start + size))
+        np.matmul(differences, basis_rows.T, out=found.values[part])
+        found.residuals[part] = _residuals(differences, found.values[part], basis_rows)
+    return found
 
 
 def _residuals(differences: FloatArray, coordinates: FloatArray, basis_rows: FloatArray) -> FloatArray:
     """Return bounds on the norms of the rows of X - G Q^T, for exact differences X."""
     r = len(basis_rows)
-    residual, product, block = differences.copy(), np.empty_like(differences), _block(r)
-    for start in range(0, r, block):
-        part = slice(start, start + block)
+    residual, product = differences.copy(), np.empty_like(differences)
+    for start in range(0, r, _BLOCK):
+        part = slice(start, start + _BLOCK)
         np.matmul(coordinates[:, part], basis_rows[part], out=product)
         residual -= product
     measured, norms, sizes = (np.linalg.norm(A, axis=1) for A in (residual, differences, coordinates))
-    # Each entry accumulates roundings of its partial sums, and the differences have been rounded once.
-    roundings = _UNIT * (_roundings(r) + 1)
+    # Each entry accumulates the roundings of a block and of the sum over the blocks, and X has been rounded once.
+    roundings = _UNIT * (min(_BLOCK, r) + -(-r // _BLOCK) + 2)
     return np.asarray((1.0 + 1e-10) * measured + roundings * (norms + float(np.linalg.norm(basis_rows)) * sizes))
 
 
-def _block(length: int) -> int:
-    """Return the number of terms of a sum of products that are added up at a time."""
-    return max(64, isqrt(length))
+def _blocked_gram(rows: FloatArray) -> FloatArray:
+    """Return the Gram matrix of the rows, summed by blocks and groups of them, so that few roundings accumulate."""
+    length = rows.shape[1]
+    group = _BLOCK * _group(length)
+    product: FloatArray = np.zeros((len(rows), len(rows)))
+    for first in range(0, length, group):
+        partial = np.zeros_like(product)
+        for start in range(first, min(first + group, length), _BLOCK):
+            part = rows[:, start : start + _BLOCK]
+            partial += part @ part.T
+        product += partial
+    return product
+
+
+def _group(length: int) -> int:
+    """Return the number of blocks in a group."""
+    return isqrt(max(1, length // _BLOCK))
 
 
 def _roundings(length: int) -> int:
-    """Return the number of roundings, at most, that a sum of products accumulates if it is added up by blocks."""
-    block = _block(length)
-    return min(block, length) + -(-length // block) + 1
-
-
-def _blocked_gram(rows: FloatArray) -> FloatArray:
-    """Return the Gram matrix of the rows, summed by blocks, which keeps the bound on its rounding error small."""
-    length = rows.shape[1]
-    block = _block(length)
-    product: FloatArray = rows[:, :block] @ rows[:, :block].T
-    for start in range(block, length, block):
-        part = rows[:, start : start + block]
-        product += part @ part.T
-    return product
+    """Return the number of roundings, at most, that an entry of a Gram matrix that is summed by blocks accumulates."""
+    blocks, group = -(-length // _BLOCK), _group(length)
+    return min(_BLOCK, length) + group + -(-blocks // group) + 1
