@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -97,9 +98,10 @@ def test_newton_takes_over_if_its_model_holds_and_it_is_faster(costs):
         return hybrid._newton_takes_over(PROBLEM, state)
 
     assert not takes_over(0.11, newton=1e-9), "the gap is too large"
-    # From 0.01 to 1e-6 at a factor of a hundred in four epochs takes eight epochs, and Newton five steps.
-    assert takes_over(0.01, newton=1.59)
-    assert not takes_over(0.01, newton=1.61)
+    # From 0.01 to 1e-6 at a factor of a hundred in four epochs takes eight epochs, and half as many more because the
+    # decrease slows down; Newton takes five steps.
+    assert takes_over(0.01, newton=0.99 * 12.0 / 5.0)
+    assert not takes_over(0.01, newton=1.01 * 12.0 / 5.0)
 
 
 def test_dykstra_goes_on_while_epochs_save_more_than_they_cost(costs):
@@ -141,6 +143,33 @@ def test_dykstra_crawls_if_the_interior_point_method_is_faster(costs):
     assert crawls()
     assert not crawls(epochs=1), "too early to judge"
     assert not crawls(gap=0.09), "Newton's model holds"
+
+
+def test_a_plateau_is_not_yet_a_crawl_if_every_other_method_takes_long(costs, monkeypatch):
+    """The interior-point method takes 1,600 seconds: Dykstra is not judged before the 80th epoch of a second."""
+    costs.interior = 100.0
+    for long, expected in ((True, [False, True]), (False, [True, True])):
+        monkeypatch.setattr(hybrid, "newton_path_is_long", lambda problem, long=long: long)
+        states = [state_at(0.5, first_gap=0.5, epochs=epochs) for epochs in (79, 80)]
+        assert [hybrid._dykstra_crawls(PROBLEM, state) for state in states] == expected
+
+
+@pytest.mark.parametrize(("gap", "gives_up"), [(0.31, True), (0.29, False)])
+def test_newton_gives_up_a_warm_start_whose_gap_does_not_halve(gap, gives_up):
+    warm = solve(PROBLEM.replace(weights=PROBLEM.weights / 10.0), "newton").multipliers
+    solver, point = Hybrid(), PROBLEM.certified(None, warm)
+    assert point.certificate.relative_gap > 0.1
+    state = solver.start(PROBLEM, point, np.random.default_rng(0))
+    state.failed.add("dykstra")
+    solver._switch(PROBLEM, state, point, "newton")
+    assert state.warm_gap == point.certificate.relative_gap
+    state.warm_gap = 0.6
+    certificate = Certificate.from_values(1.0, 1.0 - gap, max_violation=0.0, tol=1e-6, rounding=0.0)
+    later = replace(point, certificate=certificate)
+    solver.resume(PROBLEM, state, later)
+    assert state.solver.name == ("interior" if gives_up else "newton")
+    solver.resume(PROBLEM, state, later)
+    assert state.solver.name == ("interior" if gives_up else "newton"), "the next method has no warm start"
 
 
 def test_newton_takes_over_unless_its_path_is_long(costs, monkeypatch):

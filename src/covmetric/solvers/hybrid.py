@@ -31,8 +31,14 @@ _NEWTON_STEPS, _INTERIOR_STEPS = 5.0, 16.0
 # per row of W. The number grows with n because a step lowers the objective, which is a sum over n eigenvalues, by about
 # a constant.
 _STEPS_AFTER_RETREAT, _STEPS_PER_ROW = 15.0, 1.0 / 6.0
-# The epochs after which the rate of Dykstra is judged: the gap need not shrink in every epoch.
-_FIRST_EPOCHS = 2
+# The rate of Dykstra is judged after so many epochs. If every other method would take long, it is judged after this
+# part of the time of interior points, because the gap need not shrink in every epoch.
+_FIRST_EPOCHS, _PATIENCE = 2, 0.05
+# The epochs to the tolerance, in those that the rate so far predicts: the decrease slows down.
+_SLOWING = 1.5
+# From a warm start, Newton's method is about to converge at its first certificate, or it crawls: then the gap is larger
+# than this part of that of the warm start.
+_WARM_DECREASE = 0.5
 # The steps that Newton's method takes at each point of its path, and their number per row of W.
 _STEPS_PER_POINT, _STEPS_PER_POINT_AND_ROW = 5.0, 1.0 / 20.0
 # The largest number of epochs between certificates while Dykstra approaches the tolerance.
@@ -69,6 +75,8 @@ class HybridState:
         The number of epochs of this phase after its first certificate.
     first_gap : float
         The relative gap at the first certificate of this phase.
+    warm_gap : float
+        The relative gap of the warm start of this phase, if Newton's model does not hold there, otherwise infinity.
     recent_rate : float
         The decrease of the logarithm of the relative gap per epoch, since the last certificate but one.
     primals : list of float
@@ -87,6 +95,7 @@ class HybridState:
     last_iter: int = 0
     epochs: int = -1
     first_gap: float = np.inf
+    warm_gap: float = np.inf
     recent_rate: float = np.inf
     primals: list[float] = field(default_factory=list)
     failed: set[str] = field(default_factory=set)
@@ -208,18 +217,20 @@ class Hybrid(Solver[HybridState]):
         solver = self._solver(phase)
         if solver.name == Newton.name and not point.certificate.relative_gap <= _NEWTON_GAP:
             point = _newton_start(problem, state.first)
-        started = solver.start(problem, point, state.rng)
+        started, warm_gap = solver.start(problem, point, state.rng), np.inf
         if isinstance(started, NewtonState):
             started.may_retreat = started.weight_fraction < 1.0  # a warm start would be lost
             if point.multipliers.any() and point.certificate.relative_gap > _NEWTON_GAP:
                 # The solution for larger lambda is optimal for a fraction of the weights.
                 started.weight_fraction = 1.0 - point.certificate.relative_gap
+                warm_gap = point.certificate.relative_gap
         if solver.name == Dykstra.name:  # its metric has to be that of the multipliers
             solver.resume(problem, started, point)
         if state.state is not None:
             state.projections += state.solver.projections(state.state)
         state.solver, state.state = solver, started
         state.epochs, state.first_gap, state.recent_rate, state.primals = -1, np.inf, np.inf, []
+        state.warm_gap = warm_gap
 
     def due(self, problem: MetricProblem, state: HybridState, tol: float) -> bool:
         if state.solver.name != Dykstra.name:
@@ -240,6 +251,8 @@ class Hybrid(Solver[HybridState]):
                     return
                 if _dykstra_crawls(problem, state):
                     raise StepFailed
+            elif point.certificate.relative_gap > _WARM_DECREASE * state.warm_gap and not state.is_last_resort:
+                raise StepFailed
             state.solver.resume(problem, state.state, point)
         except StepFailed:
             self._give_up(problem, state, point)
@@ -334,16 +347,17 @@ def _newton_takes_over(problem: MetricProblem, state: HybridState) -> bool:
         return bool(epoch > _NEWTON_STEPS * step)
     if certificate.relative_gap > _NEAR_GAP and _epochs_to(state, _NEAR_GAP) * epoch < _STEPS_SAVED * step:
         return False
-    return bool(_epochs_to(state, certificate.tol) * epoch > _NEWTON_STEPS * step)
+    return bool(_SLOWING * _epochs_to(state, certificate.tol) * epoch > _NEWTON_STEPS * step)
 
 
 def _dykstra_crawls(problem: MetricProblem, state: HybridState) -> bool:
     """Return whether the epochs until Newton's model holds take longer than the interior-point method."""
     if state.epochs < _FIRST_EPOCHS or state.last.certificate.relative_gap <= _NEWTON_GAP:
         return False
-    epochs = _epochs_to(state, _NEWTON_GAP)
-    dykstra = epochs * _epoch_seconds(problem) + _NEWTON_STEPS * _newton_seconds(problem)
-    return dykstra > _INTERIOR_STEPS * _interior_seconds(problem)
+    epoch, interior = _epoch_seconds(problem), _INTERIOR_STEPS * _interior_seconds(problem)
+    if state.epochs * epoch < _PATIENCE * interior and newton_path_is_long(problem):
+        return False
+    return _epochs_to(state, _NEWTON_GAP) * epoch + _NEWTON_STEPS * _newton_seconds(problem) > interior
 
 
 def _newton_crawls(problem: MetricProblem, state: HybridState) -> bool:
