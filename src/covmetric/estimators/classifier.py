@@ -27,10 +27,10 @@ from covmetric.learning.fit import FittedProblem
 from covmetric.learning.group_labels import group_labels, positions_by_label
 from covmetric.learning.incremental import extend
 from covmetric.learning.mean_blend import MeanBlend
+from covmetric.learning.out_of_fold import OutOfFold, check_counts_by_fold, total_accuracy
 from covmetric.learning.restore import restore_fitted
 from covmetric.learning.rules import RULES, MeanRule, NeighborsRule, Rule, get_rule
 from covmetric.learning.scoring import Scoring
-from covmetric.learning.validation import OutOfFold, check_counts_by_fold, total_accuracy
 from covmetric.metric import LearnedMetric
 from covmetric.neighbors.votes import available_neighbors, check_n_neighbors
 

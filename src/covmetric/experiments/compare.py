@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.multiclass import check_classification_targets
 
-from covmetric._utils.threads import limited_threads
+from covmetric._utils.threads import limited_threads, threads_for
 from covmetric._utils.validation import (
     IntArray,
     Matrices,
@@ -45,7 +45,6 @@ from covmetric.experiments.neighborhoods import (
 )
 from covmetric.experiments.running import run_tasks
 from covmetric.learning.examples import require_classes
-from covmetric.learning.scoring import threads_for
 from covmetric.learning.splits import Split, make_splits
 from covmetric.solvers import SolveResult, Status
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from covmetric._utils.threads import limited_threads
+from covmetric._utils.threads import limited_threads, threads_for
 from covmetric._utils.validation import IntArray, Matrices, check_nonnegative, generator
 from covmetric.experiments.compare import (
     check_matrices_and_labels,
@@ -24,7 +24,6 @@ from covmetric.experiments.compare import (
 from covmetric.experiments.running import run_tasks
 from covmetric.experiments.unseen_methods import UnseenTraining, unseen_methods
 from covmetric.experiments.unseen_results import MEASURES, UnseenResult, UnseenRow, UnseenTable
-from covmetric.learning.scoring import threads_for
 from covmetric.model_selection import ClassShuffleSplit, get_scorer, vectors_or_distances
 from covmetric.model_selection.splitters import MIN_CLASSES, default_class_splits
 
