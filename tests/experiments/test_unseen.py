@@ -16,7 +16,7 @@ from covmetric.embeddings import get_embedding
 from covmetric.experiments import unseen as module
 from covmetric.experiments.comparison_inputs import draw_seed
 from covmetric.experiments.estimates import mean_and_standard_error
-from covmetric.experiments.fold_results import FIXED
+from covmetric.experiments.method_results import FIXED
 from covmetric.experiments.unseen import compare_unseen, inner_splits
 from covmetric.experiments.unseen_methods import TunedDistance, UnseenMethod, UnseenTraining, unseen_methods
 from covmetric.experiments.unseen_results import MEASURES, UnseenResult, UnseenRow, UnseenTable

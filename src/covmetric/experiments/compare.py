@@ -10,8 +10,9 @@ import numpy as np
 
 from covmetric._utils.validation import IntArray, check_counts, check_nonnegative
 from covmetric.experiments.comparison_inputs import check_matrices_and_labels, check_methods, draw_seed
-from covmetric.experiments.fold_results import FIXED, LEARNED, ComparisonTable, MethodRow, best_row
+from covmetric.experiments.fold_results import ComparisonTable, MethodRow
 from covmetric.experiments.fold_runs import FoldRun, run_fold
+from covmetric.experiments.method_results import FIXED, LEARNED, best_row
 from covmetric.experiments.methods import available_methods
 from covmetric.experiments.neighborhoods import MAX_QUERIES, Neighborhood, NeighborTable, make_neighbor_table
 from covmetric.experiments.running import run_tasks

@@ -14,7 +14,8 @@ from covmetric._utils.validation import IntArray, Matrices
 from covmetric.estimators import CovMetricCV
 from covmetric.experiments.attempts import attempt, choice_of
 from covmetric.experiments.comparison_inputs import draw_seed, regularised
-from covmetric.experiments.fold_results import FIXED, LEARNED, FoldResult
+from covmetric.experiments.fold_results import FoldResult
+from covmetric.experiments.method_results import FIXED, LEARNED
 from covmetric.experiments.methods import Training, available_methods
 from covmetric.experiments.neighborhoods import Neighborhood, find_neighborhoods
 from covmetric.learning.splits import Split, make_splits

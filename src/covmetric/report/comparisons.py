@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from covmetric.experiments.estimates import BETTER, NO_DIFFERENCE, WORSE, Estimate, verdict
-from covmetric.experiments.fold_results import LEARNED, ComparisonTable, MethodSummary
+from covmetric.experiments.fold_results import ComparisonTable, MethodSummary
+from covmetric.experiments.method_results import LEARNED
 from covmetric.experiments.reports import comparison_figure
 from covmetric.report.comparison_details import confusion_section, neighbors_section
 from covmetric.report.content import Bullets, Page, Paragraphs, Plot, Plots, Section, Table
