@@ -29,6 +29,7 @@ from covmetric.learning.fit import FittedProblem
 from covmetric.learning.rules import RULES
 from covmetric.learning.rules.units import Units
 from covmetric.metric import LearnedMetric, MetricKernel
+from covmetric.metric.weight_matrix import WeightMatrix
 from covmetric.model_file import read_model, write_model
 from covmetric.model_file.kinds import KINDS
 
@@ -50,7 +51,7 @@ def _own_classes() -> set[type]:
     registered = {kind.cls for kind in KINDS.values() if kind.cls.__module__.startswith("covmetric.")}
     components = (DESCRIPTORS, EMBEDDINGS, REGIONS, RULES)
     listed = {cls for classes in components for cls in classes.values()}
-    return registered | listed | {FilterBank, FittedProblem, MetricKernel, Units}
+    return registered | listed | {FilterBank, FittedProblem, MetricKernel, Units, WeightMatrix}
 
 
 # pyRiemann takes two seconds to import.
