@@ -15,7 +15,7 @@ SCORINGS = [Scoring("svm", C=3.0), Scoring("lda"), Scoring("neighbors", n_neighb
 
 
 def predictions(count=200, n_classes=3, seed=0):
-    """Return classes, and three lists of probabilities that know them the better the earlier they come."""
+    """Return classes, and three lists of probabilities, each less accurate than the one before."""
     rng = np.random.default_rng(seed)
     codes = rng.integers(n_classes, size=count)
     result = []
