@@ -23,7 +23,7 @@ _VERDICTS = {
 }
 _NOT_PROVEN = (
     "The best fixed metric was picked on these folds, which flatters it.",
-    "Folds share training examples: the standard errors are too small, and two of them are no test.",
+    "Folds share training examples: their standard errors are too small for a test of significance.",
     "With many methods, one of them is likely to look good by chance. Confirm a choice on data that were not compared.",
 )
 
