@@ -37,8 +37,8 @@ rhythms = strength[:, :, None] * rng.standard_normal((len(y), 3, 256))
 X = 1e-5 * (weights @ rhythms + 0.5 * rng.standard_normal((len(y), 32, 256)))  # in volts
 
 # %%
-# A metric that knows what matters
-# --------------------------------
+# A metric that weighs what matters
+# ---------------------------------
 # The largest variance is at the back of the head. After learning, the distance depends mostly on the motor cortex.
 
 model = make_pipeline(SeriesCovariances(), CovMetricClassifier(CovMetric("relog", random_state=0), rule="mean"))

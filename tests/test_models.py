@@ -64,10 +64,11 @@ def test_skops_loads_recentre():
     np.testing.assert_array_equal(dump_and_load(model).transform(X, groups), model.transform(X, groups))
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", [*RULES, "auto"])
 def test_skops_loads_classifiers_with_every_rule(rule):
     X, y = two_classes()
-    model = CovMetricClassifier(rule=rule, random_state=0).fit(X, y)
+    strength = "auto" if rule == "mean" else None
+    model = CovMetricClassifier(rule=rule, mean_strength=strength, random_state=0).fit(X, y)
     np.testing.assert_array_equal(dump_and_load(model).predict_proba(X), model.predict_proba(X))
 
 

@@ -25,10 +25,15 @@ from covmetric.estimators import (
     Recentre,
 )
 from covmetric.estimators.metadata_requests import get_requests
+from covmetric.learning.blend import Blend, BlendedRule
+from covmetric.learning.calibration import Calibration
 from covmetric.learning.fit import FittedProblem
+from covmetric.learning.mean_blend import MeanBlend
 from covmetric.learning.rules import RULES
 from covmetric.learning.rules.units import Units
+from covmetric.learning.scoring import Scoring
 from covmetric.metric import LearnedMetric, MetricKernel
+from covmetric.metric.weight_matrix import WeightMatrix
 from covmetric.model_file import read_model, write_model
 from covmetric.model_file.kinds import KINDS
 
@@ -50,7 +55,8 @@ def _own_classes() -> set[type]:
     registered = {kind.cls for kind in KINDS.values() if kind.cls.__module__.startswith("covmetric.")}
     components = (DESCRIPTORS, EMBEDDINGS, REGIONS, RULES)
     listed = {cls for classes in components for cls in classes.values()}
-    return registered | listed | {FilterBank, FittedProblem, MetricKernel, Units}
+    rules = {Blend, BlendedRule, Calibration, MeanBlend, Scoring, Units}
+    return registered | listed | rules | {FilterBank, FittedProblem, MetricKernel, WeightMatrix}
 
 
 # pyRiemann takes two seconds to import.

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from threadpoolctl import ThreadpoolController
 
-from covmetric._utils import threads
-from covmetric._utils.threads import limited_threads, one_thread
+from covmetric._utils import threads, tuning
+from covmetric._utils.threads import limited_threads, one_thread, threads_for
 
 
 class Library:
@@ -101,3 +102,8 @@ def test_blocks_with_and_without_an_api_do_not_restore_each_others_limit(librari
     assert counts(libraries) == [1, 1]
     inner.__exit__(None, None, None)
     assert counts(libraries) == [2, 2]
+
+
+@pytest.mark.parametrize(("n", "count"), [(1, 1), (tuning.ONE_THREAD_BELOW - 1, 1), (tuning.ONE_THREAD_BELOW, None)])
+def test_small_examples_use_one_thread(n, count):
+    assert threads_for(np.zeros((2, n))) == count

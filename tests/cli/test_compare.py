@@ -12,6 +12,7 @@ from covmetric import CovMetric, CovMetricClassifier
 from covmetric.cli import main
 from covmetric.datasets import make_spd_classes
 from covmetric.experiments import compare as experiment
+from covmetric.experiments import fold_runs
 from covmetric.experiments.fold_results import ComparisonTable
 from covmetric.experiments.methods import Method, available_methods
 
@@ -36,7 +37,8 @@ def add_method(monkeypatch):
 
     def add(name, make):
         methods = {**available_methods(), name: Method("peer", make)}
-        monkeypatch.setattr(experiment, "available_methods", lambda: methods)
+        for module in (experiment, fold_runs):
+            monkeypatch.setattr(module, "available_methods", lambda: methods)
 
     return add
 

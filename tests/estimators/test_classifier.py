@@ -137,9 +137,10 @@ def test_partial_fit_raises_for_unexpected_classes_and_sizes():
     assert named.learner_.transform(frame).shape == (60, 4)  # without a warning about names
 
 
-def test_invalid_learner_raises_value_error(data):
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_invalid_learner_raises_value_error(data, method):
     with pytest.raises(ValueError, match="learner must be a CovMetric, a CovMetricCV or None, got LogisticRegression"):
-        CovMetricClassifier(LogisticRegression()).fit(*data)
+        getattr(CovMetricClassifier(LogisticRegression()), method)(*data)
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -13,7 +13,7 @@ from sklearn.model_selection import KFold, StratifiedGroupKFold, StratifiedKFold
 
 from covmetric import CovMetric, CovMetricClassifier, CovMetricCV, NeighborPairs, RandomPairs, Status
 from covmetric.embeddings.log import Log
-from covmetric.learning import scoring
+from covmetric.learning import candidates
 from covmetric.learning import search as search_module
 from tests.data import classes_of_matrices
 
@@ -165,7 +165,7 @@ def test_candidate_that_fails_is_left_out(data):
 def test_ctrl_c_keeps_the_best_candidate_so_far(data, monkeypatch, within):
     """Ctrl-C between solves raises at once; within a solve, the solve returns its best point as INTERRUPTED."""
     X, y = data
-    real, calls = scoring.fit_path, []
+    real, calls = candidates.fit_path, []
 
     def interrupted(start, lambdas, rng):
         calls.append(1)
@@ -177,7 +177,7 @@ def test_ctrl_c_keeps_the_best_candidate_so_far(data, monkeypatch, within):
                 os.kill(os.getpid(), signal.SIGINT)
         return real(start, lambdas, rng)
 
-    monkeypatch.setattr(scoring, "fit_path", interrupted)
+    monkeypatch.setattr(candidates, "fit_path", interrupted)
     with pytest.warns(UserWarning, match=r"the search was cut short \(Ctrl-C\)"):
         search = CovMetricCV(random_state=0, phi=["log", "chol"]).fit(X, y)
     # The paths of both Phi begin with W = I: the second path of the second Phi was not scored.

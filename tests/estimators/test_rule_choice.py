@@ -143,9 +143,6 @@ def test_the_default_search_takes_matrices_groups_and_vectors():
         assert classifier.score(examples, Y) > 0.6
         again = CovMetricClassifier(rule="auto", random_state=0).fit(examples, Y, groups=groups)
         np.testing.assert_array_equal(classifier.predict_proba(examples), again.predict_proba(examples))
-    default = CovMetricClassifier(rule="auto")._default_learner(X)
-    assert default.phi == ["relog", "tangent-pca"]
-    assert (default.rule, default.C, default.n_neighbors) == (["svm", "lda", "neighbors"], (3.0, 30.0), 3)
 
 
 def test_the_user_lists_the_rules_that_are_combined():

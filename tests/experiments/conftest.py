@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from covmetric.datasets import make_spd_classes
-from covmetric.experiments import compare as module
+from covmetric.experiments import compare, fold_runs
 from covmetric.experiments.methods import available_methods
 
 
@@ -22,6 +22,7 @@ def add_methods(monkeypatch):
     """A function that adds methods to `compare`."""
 
     def add(**methods):
-        monkeypatch.setattr(module, "available_methods", lambda: {**available_methods(), **methods})
+        for module in (compare, fold_runs):
+            monkeypatch.setattr(module, "available_methods", lambda: {**available_methods(), **methods})
 
     return add

@@ -10,9 +10,11 @@ import pytest
 from covmetric import CovMetric, CovMetricClassifier, CovMetricCV
 from covmetric.experiments import compare as module
 from covmetric.experiments.compare import compare
+from covmetric.experiments.comparison_inputs import draw_seed
 from covmetric.experiments.fold_results import ComparisonTable
 from covmetric.experiments.methods import Method
 from covmetric.learning import search as search_module
+from covmetric.learning.splits import make_splits
 from covmetric.solvers import Newton
 
 FEW = ["log-3nn", "relog-mean", "mdm", "covmetric-3nn"]
@@ -24,7 +26,7 @@ def broken(_):
 
 def test_accuracies_equal_those_of_the_estimators(data):
     table = compare(data.X, data.y, data.groups, ["sqrt-3nn", "covmetriccv-mean"], folds=2, reg=1e-3, seed=4)
-    splits = module.make_splits(2, data.X, data.y, data.groups, module._seed([4, 0]))
+    splits = make_splits(2, data.X, data.y, data.groups, draw_seed([4, 0]))
     for fold, split in enumerate(splits):
         train, test = split.train, split.test
         fixed = CovMetricClassifier(CovMetric("sqrt", lam=np.inf, reg=1e-3)).fit(data.X[train], data.y[train])
@@ -211,7 +213,7 @@ def test_confusion_counts_the_predictions_of_all_folds(data, add_methods):
         if make is not None:
             expected = np.zeros_like(matrix)
             for repeat in range(2):
-                for split in module.make_splits(3, data.X, data.y, data.groups, module._seed([1, repeat])):
+                for split in make_splits(3, data.X, data.y, data.groups, draw_seed([1, repeat])):
                     fitted = CovMetricClassifier(make()).fit(data.X[split.train], data.y[split.train])
                     for i in split.test:
                         expected[data.y[i], fitted.predict(data.X[i : i + 1])[0]] += 1
@@ -234,7 +236,7 @@ def test_neighbours_are_the_nearest_training_examples_in_both_metrics(data, lear
     found = table.neighbors
     assert found.fixed == table.best_fixed.method and found.learned == learned
     assert all(name == f"trial {i}" and found.labels[i] == data.y[int(i)] for i, name in found.names.items())
-    splits = module.make_splits(3, data.X, data.y, data.groups, module._seed([2, 0]))
+    splits = make_splits(3, data.X, data.y, data.groups, draw_seed([2, 0]))
     part = {int(i): split for split in splits for i in split.test}
     assert sorted(one.example for one in found.after) == list(range(36))  # at most 48 test examples: here all
     (row,) = [row for row in table.rows if row.method == learned]

@@ -14,8 +14,9 @@ from covmetric import CovMetric, CovMetricCV
 from covmetric.datasets import make_spd_classes
 from covmetric.embeddings import get_embedding
 from covmetric.experiments import unseen as module
+from covmetric.experiments.comparison_inputs import draw_seed
 from covmetric.experiments.estimates import mean_and_standard_error
-from covmetric.experiments.fold_results import FIXED
+from covmetric.experiments.method_results import FIXED
 from covmetric.experiments.unseen import compare_unseen, inner_splits
 from covmetric.experiments.unseen_methods import TunedDistance, UnseenMethod, UnseenTraining, unseen_methods
 from covmetric.experiments.unseen_results import MEASURES, UnseenResult, UnseenRow, UnseenTable
@@ -37,7 +38,7 @@ def table(data):
 
 
 def splits_of(data, seed=4, count=3):
-    return list(ClassShuffleSplit(count, random_state=module._seed(seed)).split(data.X, data.y))
+    return list(ClassShuffleSplit(count, random_state=draw_seed(seed)).split(data.X, data.y))
 
 
 def test_scores_are_those_of_the_estimators_on_new_classes(data, table):
@@ -121,7 +122,7 @@ def test_groups_of_the_training_part_reach_the_fit(data, monkeypatch):
 
 def test_inner_splits_are_those_of_the_search(data):
     inner = inner_splits(data.y, 4)
-    expected = make_splits("classes", data.X, data.y, None, module._seed(4), new_classes=True)
+    expected = make_splits("classes", data.X, data.y, None, draw_seed(4), new_classes=True)
     assert [(a.tolist(), b.tolist()) for a, b in inner] == [(s.train.tolist(), s.test.tolist()) for s in expected]
     assert inner_splits(np.repeat([0, 1, 2], 5), 0) == []
 

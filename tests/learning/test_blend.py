@@ -15,7 +15,7 @@ SCORINGS = [Scoring("svm", C=3.0), Scoring("lda"), Scoring("neighbors", n_neighb
 
 
 def predictions(count=200, n_classes=3, seed=0):
-    """Return classes, and three lists of probabilities that know them the better the earlier they come."""
+    """Return classes, and three lists of probabilities, each less accurate than the one before."""
     rng = np.random.default_rng(seed)
     codes = rng.integers(n_classes, size=count)
     result = []
@@ -123,3 +123,26 @@ def test_parts_of_a_file_restore_the_blend():
 def test_invalid_parts_of_a_file_are_refused(rules, numbers, message):
     with pytest.raises(ValueError, match=message):
         Blend.from_parts(rules, numbers)
+
+
+@pytest.mark.parametrize(
+    "blend", [Blend.fit(SCORINGS, *predictions()), Blend.single(SCORINGS[0], Calibration(0.1, 2.0))]
+)
+def test_state_round_trip(blend):
+    state = blend.get_state()
+    assert set(state) <= set(Blend.STATE)
+    assert Blend.from_state(state, SCORINGS[0].params) == blend
+
+
+@pytest.mark.parametrize(
+    ("state", "best_rule", "message"),
+    [
+        ({"_calibration": np.ones(3)}, {"rule": "mean"}, "the calibration must consist of two positive numbers"),
+        ({"_calibration": np.array([1.0, 0.0])}, {"rule": "mean"}, "must consist of two positive numbers"),
+        ({"_calibration": np.ones(2)}, None, "the calibration needs a rule that a search chose"),
+        ({"_rules": []}, {"rule": "mean"}, "the calibration"),
+    ],
+)
+def test_invalid_states_are_refused(state, best_rule, message):
+    with pytest.raises(ValueError, match=message):
+        Blend.from_state(state, best_rule)

@@ -11,7 +11,8 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 from covmetric._utils import parallel
 from covmetric.constraints import AbsoluteBounds, RandomPairs
 from covmetric.learning import search
-from covmetric.learning.scoring import INTERRUPTED, CandidatePath, PhiCandidates, Scoring, score_candidates
+from covmetric.learning.candidates import INTERRUPTED, CandidatePath, PhiCandidates, score_candidates
+from covmetric.learning.scoring import Scoring
 from covmetric.learning.search import choose_candidate, search_candidates
 from covmetric.learning.settings import LearningSettings
 from covmetric.learning.splits import Split

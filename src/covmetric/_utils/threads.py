@@ -8,7 +8,11 @@ from contextlib import AbstractContextManager, contextmanager
 from threading import Lock
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 from threadpoolctl import ThreadpoolController
+
+from covmetric._utils.tuning import ONE_THREAD_BELOW
 
 
 @functools.cache
@@ -100,3 +104,21 @@ def one_thread() -> AbstractContextManager[None]:
     context manager
     """
     return limited_threads(1)
+
+
+def threads_for(X: npt.NDArray[np.generic]) -> int | None:
+    """Return the number of BLAS threads for many solves on these examples.
+
+    Small operations are slower with several threads, because the threads wait for each other.
+
+    Parameters
+    ----------
+    X : array of shape (l, n, ...)
+        The examples.
+
+    Returns
+    -------
+    int or None
+        The number of threads, or None for no limit.
+    """
+    return 1 if X.shape[1] < ONE_THREAD_BELOW else None

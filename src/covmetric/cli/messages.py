@@ -1,6 +1,6 @@
 """Messages of the library in the words of the command.
 
-The library speaks of parameters in Python (``reg``, ``cv``), of which the user of the command knows only the options.
+The library speaks of parameters in Python (``reg``, ``cv``), but users of the command see only its options.
 """
 
 from __future__ import annotations

@@ -8,29 +8,28 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from covmetric._utils.validation import FloatArray, IntArray, Matrices, as_floats
 from covmetric._utils.warning import warn
 from covmetric.estimators.cov_metric import CovMetric
 from covmetric.estimators.cov_metric_cv import CovMetricCV
-from covmetric.estimators.default_search import COMBINED_RULES, default_search
 from covmetric.estimators.explanation import Decision, DecisionExplanation, explain_decision
-from covmetric.estimators.grid import distance_scorer
+from covmetric.estimators.learner_choice import AUTO, choose_learner
 from covmetric.estimators.references import Captions, References
 from covmetric.estimators.saving import SavedEstimator
 from covmetric.learning.blend import Blend, BlendedRule
 from covmetric.learning.calibration import Calibration
 from covmetric.learning.examples import check_examples, check_labelled, require_classes
 from covmetric.learning.fit import FittedProblem
-from covmetric.learning.group_labels import group_labels, positions_by_label
+from covmetric.learning.group_labels import group_labels, group_numbers
 from covmetric.learning.incremental import extend
 from covmetric.learning.mean_blend import MeanBlend
+from covmetric.learning.out_of_fold import OutOfFold, check_counts_by_fold, total_accuracy
 from covmetric.learning.restore import restore_fitted
-from covmetric.learning.rules import RULES, MeanRule, NeighborsRule, Rule, get_rule
+from covmetric.learning.rules import MeanRule, NeighborsRule, Rule, get_rule
 from covmetric.learning.scoring import Scoring
-from covmetric.learning.validation import OutOfFold, check_counts_by_fold, total_accuracy
 from covmetric.metric import LearnedMetric
 from covmetric.neighbors.votes import available_neighbors, check_n_neighbors
 
@@ -289,36 +288,19 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         array, classes, codes = check_labelled(self, X, y)
         require_classes(classes)
         self._captions = Captions.from_user(names, thumbnails, len(codes))
-        if self.learner is not None and not isinstance(self.learner, CovMetric | CovMetricCV):
-            raise ValueError(f"learner must be a CovMetric, a CovMetricCV or None, got {self.learner!r}")
         return self._fit_learner(array, classes, codes, groups)
 
     def _fit_learner(self, X: npt.NDArray[Any], classes: npt.NDArray[Any], codes: IntArray, groups: Any = None) -> Self:
         """Learn the metric from checked examples, and fit the rule."""
         check_n_neighbors(self.n_neighbors)
-        if not (self._chooses_rule or (isinstance(self.rule, str) and self.rule in RULES)):
-            raise ValueError(f"rule must be one of {', '.join(map(repr, ('auto', *RULES)))}, got {self.rule!r}")
-        if self._chooses_rule and isinstance(self.learner, CovMetric):
-            raise ValueError(
-                f"rule='auto' needs a CovMetricCV or None as learner, got {self.learner!r}; write "
-                "CovMetricClassifier(rule='auto'), which chooses the metric as well"
-            )
+        learner = choose_learner(self.learner, self.rule, X.ndim == 2, self.random_state, self.n_jobs)
         if self.mean_strength is not None and self.rule != "mean":
             raise ValueError(f"mean_strength={self.mean_strength!r} needs rule='mean', got rule={self.rule!r}")
-        learner = self._default_learner(X) if self.learner is None else clone(self.learner)
-        if self._chooses_rule and distance_scorer(learner) is not None:
-            raise ValueError(
-                "rule='auto' is scored on classes that were trained on, but the learner scores distances "
-                f"(cv={learner.cv!r}, scoring={learner.scoring!r}); use another rule, or scoring=None and a number of "
-                "folds as cv of the learner"
-            )
-        if self._chooses_rule and isinstance(learner.rule, str):  # a list of rules is a choice of the user
-            learner.set_params(rule=list(COMBINED_RULES))
         self._fitted: FittedProblem
         self._embedded: FloatArray
         self._blend: Blend | None
         self._fitted, self._embedded = learner._learn(X, classes, codes, groups)
-        self._blend, self._folds = _fit_blend(learner, X, codes, groups) if self._chooses_rule else (None, None)
+        self._blend, self._folds = _fit_blend(learner, X, codes, groups) if self.rule == AUTO else (None, None)
         self._counts = None
         if hasattr(self, "feature_names_in_"):
             learner.feature_names_in_ = self.feature_names_in_
@@ -329,16 +311,6 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         self._mean_blend = None if strength is None else MeanBlend.create(strength, len(codes))
         self._fit_rule(codes)
         return self
-
-    @property
-    def _chooses_rule(self) -> bool:
-        return isinstance(self.rule, str) and self.rule == "auto"
-
-    def _default_learner(self, X: npt.NDArray[Any]) -> CovMetric | CovMetricCV:
-        """Return the learner for learner=None."""
-        if not self._chooses_rule:
-            return CovMetric(random_state=self.random_state, n_jobs=self.n_jobs)
-        return default_search(X.ndim == 2, random_state=self.random_state, n_jobs=self.n_jobs)
 
     def _fit_rule(self, codes: IntArray, name: str | None = None) -> None:
         """Fit the decision rule on the references; a model file may name a rule that differs from the parameter."""
@@ -433,10 +405,7 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             return None
         old = [None] * len(self._codes) if self._group_labels is None else self._group_labels
         self._group_labels = [*old, *group_labels(groups, n_new)]
-        numbers = np.empty(len(self._group_labels), dtype=np.int64)
-        for number, index in enumerate(positions_by_label(self._group_labels).values()):
-            numbers[index] = number
-        return numbers
+        return group_numbers(self._group_labels)
 
     def _fitted_parts(self) -> dict[str, Any]:
         fitted = self._fitted
@@ -447,7 +416,7 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             "_lam": fitted.lam,
             "_constraints": fitted.constraints,
             "_rule_name": self.rule_["rule"],
-            **_blend_parts(self._blend),
+            **({} if self._blend is None else self._blend.get_state()),
             **({} if self._mean_blend is None else {"_mean_blend": astuple(self._mean_blend)}),
             **({} if self._captions.is_empty else {"_captions": self._captions}),
             **({} if self.out_of_fold_counts_ is None else {"out_of_fold_counts_": self.out_of_fold_counts_}),
@@ -456,7 +425,7 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
     def _restore(self, state: dict[str, Any]) -> None:
         parts = [state.pop(name) for name in ("_recipe", "_root", "_lam", "_constraints")]
         rule_name = state.pop("_rule_name")
-        blend_parts = [state.pop(name, None) for name in ("_calibration", "_rules", "_blend")]
+        blend_state = {name: state.pop(name) for name in Blend.STATE if name in state}
         mean_blend, self._group_labels = state.pop("_mean_blend", None), None
         captions, counts = state.pop("_captions", Captions()), state.pop("out_of_fold_counts_", None)
         self._folds, self._counts = None, check_counts_by_fold(counts)
@@ -467,7 +436,7 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         captions.check(len(self._codes))
         self._captions = captions
         learner = self.learner_
-        self._blend = _restore_blend(learner, *blend_parts)
+        self._blend = Blend.from_state(blend_state, getattr(learner, "best_rule_", None)) if blend_state else None
         self._fitted = restore_fitted(
             learner.metric_, learner.result_, learner.scale_, self._embedded, self._codes, *parts
         )
@@ -650,24 +619,3 @@ def _fit_blend(
     except KeyboardInterrupt:
         warn("the calibration was cut short (Ctrl-C); the best rule is used alone, and is not calibrated")
         return Blend.single(Scoring(**learner.best_rule_), Calibration.neutral()), None
-
-
-def _blend_parts(blend: Blend | None) -> dict[str, Any]:
-    """Return the parts of a model file; a single rule has only a calibration, because the search names the rule."""
-    if blend is None:
-        return {}
-    if len(blend.scorings) == 1:
-        return {"_calibration": np.array(astuple(blend.calibrations[0]))}
-    return {"_rules": [scoring.params for scoring in blend.scorings], "_blend": blend.numbers}
-
-
-def _restore_blend(learner: Any, calibration: Any, rules: Any, numbers: Any) -> Blend | None:
-    """Return the blend in a model file; raise ValueError if it is invalid."""
-    if numbers is not None:
-        return Blend.from_parts(rules, numbers)
-    if calibration is None:
-        return None
-    array = as_floats("the calibration", calibration)
-    if array.shape != (2,) or not (array > 0.0).all():
-        raise ValueError("the calibration must consist of two positive numbers")
-    return Blend.single(Scoring(**learner.best_rule_), Calibration(*array.tolist()))

@@ -13,9 +13,10 @@ from covmetric.estimators.cov_metric import CovMetric
 from covmetric.estimators.grid import RULE_PARAMS, distance_scorer, make_grid, make_scorings, prior_choices
 from covmetric.estimators.mixin import MetricMixin, SolvedMixin
 from covmetric.estimators.saving import SavedEstimator
+from covmetric.learning.candidates import CandidatePath, PhiCandidates, predict_out_of_fold
 from covmetric.learning.examples import check_entries, check_labelled, require_classes
 from covmetric.learning.fit import FittedProblem
-from covmetric.learning.scoring import CandidatePath, PhiCandidates, Scoring, out_of_fold
+from covmetric.learning.scoring import Scoring
 from covmetric.learning.search import choose_candidate, search_candidates
 from covmetric.learning.splits import make_splits
 from covmetric.metric import LearnedMetric
@@ -305,7 +306,7 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
         path = CandidatePath(settings, (self.best_params_["lam"],))
         candidates = PhiCandidates(self.best_params_["phi"], self.reg, (path,))
         scorings = [scoring for scoring in make_scorings(self) if isinstance(scoring, Scoring)]
-        found = out_of_fold(candidates, array, codes, splits, scorings, seed)
+        found = predict_out_of_fold(candidates, array, codes, splits, scorings, seed)
         return scorings, *found, [split.test for split in splits]
 
     def _check_restored(self) -> None:

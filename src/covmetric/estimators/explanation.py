@@ -72,7 +72,7 @@ class DecisionExplanation:
     rule : dict
         The decision rule and its parameter, as in `rule_`.
     decided_by : str
-        What the rule looks at: "references", "class means" or "decision boundaries".
+        What the rule decides by: "references", "class means" or "decision boundaries".
     neighbors : list of Neighbor
         The nearest references, in ascending order of distance. If the references decided, these are those that voted.
     mean_distances : dict
@@ -169,7 +169,7 @@ class Decision:
     rule : dict
         The decision rule and its parameter.
     decided_by : str
-        What the rule looks at.
+        What the rule decides by.
     distances : array of shape (k,)
         The distances of the nearest references.
     indices : array of int of shape (k,)

@@ -11,10 +11,11 @@ import numpy.typing as npt
 
 from covmetric._utils.validation import check_positive
 from covmetric.constraints import NeighborPairs
+from covmetric.learning.candidates import CandidatePath, PhiCandidates
 from covmetric.learning.examples import DEFAULT_PHI, embedding_for
 from covmetric.learning.prior import prior_uses_pairs, prior_uses_shrinkage
 from covmetric.learning.rules import RULES, get_rule
-from covmetric.learning.scoring import CandidatePath, DistanceScoring, PhiCandidates, Score, Scoring, require_vote
+from covmetric.learning.scoring import DistanceScoring, Score, Scoring, require_vote
 from covmetric.learning.settings import check_lam
 from covmetric.model_selection import ClassKFold, ClassShuffleSplit, DistanceScorer, get_scorer
 from covmetric.neighbors.votes import check_n_neighbors

@@ -19,7 +19,7 @@ from covmetric.estimators.references import Captions, References
 from covmetric.estimators.saving import SavedEstimator
 from covmetric.estimators.set_distances import set_distances
 from covmetric.learning.examples import require_classes
-from covmetric.learning.validation import check_counts_by_fold, total_accuracy
+from covmetric.learning.out_of_fold import check_counts_by_fold, total_accuracy
 from covmetric.metric import LearnedMetric
 from covmetric.neighbors.votes import available_neighbors
 

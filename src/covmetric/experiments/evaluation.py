@@ -16,7 +16,8 @@ from covmetric._utils.threads import limited_threads
 from covmetric._utils.validation import FloatArray, IntArray
 from covmetric.constraints import get_bounds, get_pairs
 from covmetric.estimators import CovMetric, CovMetricClassifier
-from covmetric.learning.scoring import CandidatePath, PhiCandidates, Scoring
+from covmetric.learning.candidates import CandidatePath, PhiCandidates
+from covmetric.learning.scoring import Scoring
 from covmetric.learning.search import choose_candidate, search_candidates
 from covmetric.learning.settings import LearningSettings
 from covmetric.learning.splits import Split, make_splits

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from covmetric._utils.validation import IntArray
 from covmetric.experiments.estimates import mean_and_standard_error
+from covmetric.experiments.method_results import MethodRuns, MethodTable
 from covmetric.experiments.neighborhoods import NeighborTable
-
-#: Where a method comes from.
-FIXED, PYRIEMANN, PEER, LEARNED = "fixed", "pyRiemann", "peer", "learned"
 
 
 @dataclass(frozen=True)
@@ -52,7 +48,7 @@ class FoldResult:
 
 
 @dataclass(frozen=True)
-class MethodRow:
+class MethodRow(MethodRuns):
     """One method on all completed folds.
 
     Attributes
@@ -68,15 +64,18 @@ class MethodRow:
         Classes are numbers, and only counts above zero are listed.
     """
 
-    kind: str
-    method: str
     folds: tuple[FoldResult, ...]
     confusion: tuple[tuple[int, int, int], ...] = ()
 
     @property
-    def failure(self) -> str:
-        """The reason of the first failure, or "" if no fold failed."""
-        return next((fold.failure for fold in self.folds if fold.failure), "")
+    def runs(self) -> tuple[FoldResult, ...]:
+        """The completed folds."""
+        return self.folds
+
+    @property
+    def score(self) -> float | None:
+        """The accuracy."""
+        return self.accuracy
 
     @property
     def accuracies(self) -> dict[tuple[int, int], float]:
@@ -92,32 +91,6 @@ class MethodRow:
     def standard_error(self) -> float | None:
         """The standard error of the accuracy, or None if there are fewer than two folds."""
         return None if self.failure else mean_and_standard_error(list(self.accuracies.values())).standard_error
-
-    @property
-    def chosen(self) -> dict[str, int]:
-        """The chosen settings and how often each was chosen, in descending order of frequency."""
-        return dict(Counter(one.chosen for one in self.folds if one.chosen).most_common())
-
-    @property
-    def candidates(self) -> int:
-        """The number of settings that were tried."""
-        return max((one.candidates for one in self.folds), default=0)
-
-    def seconds(self, what: str) -> float | None:
-        """Return the median time over the folds, which leaves out the compilation in the first fold.
-
-        Parameters
-        ----------
-        what : {'fit', 'predict'}
-            The step.
-
-        Returns
-        -------
-        float or None
-            The time in seconds, or None if all folds failed.
-        """
-        measured = [value for one in self.folds if (value := getattr(one, f"{what}_seconds")) is not None]
-        return float(np.median(measured)) if measured else None
 
 
 @dataclass(frozen=True)
@@ -159,7 +132,7 @@ class MethodSummary:
 
 
 @dataclass(frozen=True)
-class ComparisonTable:
+class ComparisonTable(MethodTable[MethodRow]):
     """All methods on the same folds.
 
     Attributes
@@ -183,10 +156,6 @@ class ComparisonTable:
         learned.
     """
 
-    rows: tuple[MethodRow, ...]
-    examples: int
-    size: int
-    classes: int
     groups: int | None
     folds: int
     repeats: int
@@ -195,11 +164,6 @@ class ComparisonTable:
     interrupted: bool = False
     class_names: tuple[str, ...] = ()
     neighbors: NeighborTable | None = None
-
-    @property
-    def best_fixed(self) -> MethodRow | None:
-        """The fixed metric with the highest accuracy on these folds, or None if there is no fixed metric."""
-        return best_row(self.rows, FIXED)
 
     def confusion(self, row: MethodRow) -> IntArray:
         """Return the confusion of a method, summed over the test parts of its folds.
@@ -242,15 +206,8 @@ class ComparisonTable:
         standard_error : float or None
             The standard error of the difference. Also None if there are fewer than two folds.
         """
-        best = self.best_fixed
-        if best is None or row is best or row.failure:
-            return None, None
-        accuracies, reference = row.accuracies, best.accuracies
-        differences = [accuracies[key] - reference[key] for key in accuracies if key in reference]
-        if not differences:
-            return None, None
-        estimate = mean_and_standard_error(differences)
-        return estimate.mean, estimate.standard_error
+        estimate = self._above_best_fixed(row, lambda one: one.accuracies)
+        return (None, None) if estimate is None else (estimate.mean, estimate.standard_error)
 
     def summary(self) -> list[MethodSummary]:
         """Return the statistics of each method.
@@ -270,23 +227,12 @@ class ComparisonTable:
                 fit_seconds=row.seconds("fit"),
                 predict_seconds=row.seconds("predict"),
                 folds=len(row.folds),
-                chosen=", ".join(f"{settings} ({count})" for settings, count in row.chosen.items()),
+                chosen=row.chosen_text,
                 candidates=row.candidates,
                 failure=row.failure,
             )
             for row in self.rows
         ]
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the table as lists, dicts, strings and numbers, for JSON.
-
-        Returns
-        -------
-        dict
-            The argument of `from_dict`.
-        """
-        best = self.best_fixed
-        return {**asdict(self), "best_fixed": best and best.method, "summary": [asdict(row) for row in self.summary()]}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
@@ -301,7 +247,7 @@ class ComparisonTable:
         -------
         ComparisonTable
         """
-        fields = {name: value for name, value in values.items() if name in cls.__dataclass_fields__}
+        fields = cls._fields(values)
         rows = tuple(
             MethodRow(
                 row["kind"],
@@ -318,28 +264,3 @@ class ComparisonTable:
             neighbors=None if neighbors is None else NeighborTable.from_dict(neighbors),
             **fields,
         )
-
-
-def best_row(rows: Sequence[MethodRow], kind: str) -> MethodRow | None:
-    """Return the method of a kind with the highest accuracy.
-
-    Parameters
-    ----------
-    rows : sequence of MethodRow
-        The methods.
-    kind : str
-        The kind: "fixed", "pyRiemann", "peer" or "learned".
-
-    Returns
-    -------
-    MethodRow or None
-        The first of the methods with the most folds and the highest accuracy; None if there is none that did not fail.
-
-    Examples
-    --------
-    >>> rows = [MethodRow("learned", name, (FoldResult(0, 0, value),)) for name, value in [("a", 0.5), ("b", 0.75)]]
-    >>> best_row(rows, "learned").method, best_row(rows, "fixed")
-    ('b', None)
-    """
-    candidates = [row for row in rows if row.kind == kind and not row.failure]
-    return max(candidates, key=lambda row: (len(row.folds), row.accuracy), default=None)

@@ -16,13 +16,12 @@ from sklearn.base import clone
 from sklearn.utils import Bunch
 from tqdm import tqdm
 
-from covmetric._utils.threads import limited_threads
+from covmetric._utils.threads import limited_threads, threads_for
 from covmetric._utils.validation import FloatArray, IntArray, generator
 from covmetric.datasets.emg import load_emg
 from covmetric.estimators import CovMetricClassifier, CovMetricCV
 from covmetric.experiments.gesture_results import FIXED, LEARNED, PEER, PYRIEMANN, GestureTable, LearnedRun, Row
 from covmetric.experiments.methods import PHIS, Training, available_methods
-from covmetric.learning.scoring import threads_for
 from covmetric.learning.splits import make_splits
 
 #: The methods without a seed: their kind, and their name in `compare` or their class.

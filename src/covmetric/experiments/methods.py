@@ -21,7 +21,7 @@ from sklearn.svm import SVC
 from covmetric._utils.validation import IntArray
 from covmetric.estimators import CovMetric, CovMetricClassifier, CovMetricCV
 from covmetric.estimators.default_search import default_search
-from covmetric.experiments.fold_results import FIXED, LEARNED, PEER, PYRIEMANN
+from covmetric.experiments.method_results import FIXED, LEARNED, PEER, PYRIEMANN
 from covmetric.learning.rules import RULES
 from covmetric.peers import FIXED_DISTANCES, PEER_CLASSIFIERS, PEERS, FixedDistanceClassifier, PeerMetric
 

@@ -177,7 +177,7 @@ def make_neighbor_table(
     names: Sequence[str],
     codes: IntArray,
 ) -> NeighborTable | None:
-    """Return the test examples whose neighbours are known in both metrics.
+    """Return the test examples that have neighbours in both metrics.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def make_neighbor_table(
     Returns
     -------
     NeighborTable or None
-        The table; None if no example is known in both metrics.
+        The table; None if no example has neighbours in both metrics.
 
     Examples
     --------

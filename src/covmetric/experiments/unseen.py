@@ -3,28 +3,18 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Sequence
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from covmetric._utils.threads import limited_threads
-from covmetric._utils.validation import IntArray, Matrices, check_nonnegative, generator
-from covmetric.experiments.compare import (
-    check_matrices_and_labels,
-    check_names,
-    choice_of,
-    reason_of,
-    regularised,
-    was_interrupted,
-)
+from covmetric._utils.validation import IntArray, Matrices, check_nonnegative
+from covmetric.experiments.attempts import attempt, choice_of
+from covmetric.experiments.comparison_inputs import check_matrices_and_labels, check_methods, draw_seed, regularised
 from covmetric.experiments.running import run_tasks
 from covmetric.experiments.unseen_methods import UnseenTraining, unseen_methods
 from covmetric.experiments.unseen_results import MEASURES, UnseenResult, UnseenRow, UnseenTable
-from covmetric.learning.scoring import threads_for
 from covmetric.model_selection import ClassShuffleSplit, get_scorer, vectors_or_distances
 from covmetric.model_selection.splitters import MIN_CLASSES, default_class_splits
 
@@ -92,8 +82,8 @@ def compare_unseen(
     """
     matrices, codes, groups = check_matrices_and_labels(X, y, groups)
     check_nonnegative("reg", reg)
-    names = check_names(methods, unseen_methods())
-    splitter = ClassShuffleSplit(splits, test_size=test_size, random_state=_seed(seed))
+    names = check_methods(methods, unseen_methods())
+    splitter = ClassShuffleSplit(splits, test_size=test_size, random_state=draw_seed(seed))
     parts = list(splitter.split(matrices, codes))
     tasks = [(name, split, train, test) for split, (train, test) in enumerate(parts) for name in names]
     common = (matrices, codes, groups, reg, seed)
@@ -152,22 +142,18 @@ def run_split(
     method = unseen_methods()[name]
     data = X if method.adds_reg else regularised(X, reg)
     given = [None if groups is None else groups[part] for part in (train, test)]
-    with (
-        TemporaryDirectory() as folder,
-        warnings.catch_warnings(record=True) as caught,
-        limited_threads(threads_for(X)),
-    ):
-        warnings.simplefilter("always")
-        try:
-            estimator = method.make(UnseenTraining(reg, seed, inner_splits(codes[train], seed), folder))
-            started = time.perf_counter()
-            estimator.fit(data[train], codes[train], groups=given[0])
-            seconds = time.perf_counter() - started
-            scores = _scores(estimator, data[test], codes[test], given[1])
-        except Exception as error:  # third-party code may raise any error; the other methods continue
-            return UnseenResult(split, failure=reason_of(error))
-    if was_interrupted(caught):
-        raise KeyboardInterrupt
+
+    def fit_and_score(folder: str) -> tuple[Any, float, dict[str, float | None]]:
+        estimator = method.make(UnseenTraining(reg, seed, inner_splits(codes[train], seed), folder))
+        started = time.perf_counter()
+        estimator.fit(data[train], codes[train], groups=given[0])
+        seconds = time.perf_counter() - started
+        return estimator, seconds, _scores(estimator, data[test], codes[test], given[1])
+
+    done, failure = attempt(fit_and_score, X)
+    if done is None:
+        return UnseenResult(split, failure=failure)
+    estimator, seconds, scores = done
     return UnseenResult(split, scores, seconds, *choice_of(estimator))
 
 
@@ -188,7 +174,7 @@ def inner_splits(codes: IntArray, seed: int) -> list[tuple[IntArray, IntArray]]:
     """
     if len(np.unique(codes)) < 2 * MIN_CLASSES:
         return []
-    return list(default_class_splits(codes, _seed(seed)).split(codes, codes))
+    return list(default_class_splits(codes, draw_seed(seed)).split(codes, codes))
 
 
 def _scores(estimator: Any, X: Matrices, codes: IntArray, groups: Any) -> dict[str, float | None]:
@@ -205,7 +191,3 @@ def _scores(estimator: Any, X: Matrices, codes: IntArray, groups: Any) -> dict[s
                 raise
             scores[measure] = None
     return scores
-
-
-def _seed(seed: int) -> int:
-    return int(generator(seed).integers(2**32))

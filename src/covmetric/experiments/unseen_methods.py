@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 
 from covmetric._utils.validation import FloatArray, IntArray
 from covmetric.estimators import CovMetric, CovMetricCV
-from covmetric.experiments.fold_results import FIXED, LEARNED, PEER, PYRIEMANN
+from covmetric.experiments.method_results import FIXED, LEARNED, PEER, PYRIEMANN
 from covmetric.experiments.methods import METRICS, PHIS
 from covmetric.model_selection import get_scorer
 from covmetric.peers import FIXED_DISTANCES, GMML

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Self
 
-import numpy as np
-
-from covmetric.experiments.estimates import Estimate, mean_and_standard_error, paired_difference
-from covmetric.experiments.fold_results import FIXED
+from covmetric.experiments.estimates import Estimate, mean_and_standard_error
+from covmetric.experiments.method_results import MethodRuns, MethodTable
 
 #: The scores of a comparison. The first one decides which fixed metric is the best. Less is better for the last one.
 MEASURES = (
@@ -52,7 +49,7 @@ class UnseenResult:
 
 
 @dataclass(frozen=True)
-class UnseenRow:
+class UnseenRow(MethodRuns):
     """One method on all completed splits.
 
     Attributes
@@ -65,25 +62,23 @@ class UnseenRow:
         The completed splits.
     """
 
-    kind: str
-    method: str
     splits: tuple[UnseenResult, ...]
 
     @property
-    def failure(self) -> str:
-        """The reason of the first failure, or "" if no split failed."""
-        return next((one.failure for one in self.splits if one.failure), "")
+    def runs(self) -> tuple[UnseenResult, ...]:
+        """The completed splits."""
+        return self.splits
 
     @property
-    def chosen(self) -> dict[str, int]:
-        """The chosen settings and how often each was chosen, in descending order of frequency."""
-        return dict(Counter(one.chosen for one in self.splits if one.chosen).most_common())
+    def score(self) -> float | None:
+        """The mean average precision, or None if the method failed."""
+        estimate = self.estimate(MEASURES[0])
+        return None if estimate is None else estimate.mean
 
     @property
     def fit_seconds(self) -> float | None:
         """The median time to fit, or None if all splits failed."""
-        measured = [one.fit_seconds for one in self.splits if one.fit_seconds is not None]
-        return float(np.median(measured)) if measured else None
+        return self.seconds("fit")
 
     def values(self, measure: str) -> dict[int, float]:
         """Return a score on the splits that have it.
@@ -176,7 +171,7 @@ class UnseenSummary:
 
 
 @dataclass(frozen=True)
-class UnseenTable:
+class UnseenTable(MethodTable[UnseenRow]):
     """All methods on the same splits of the classes.
 
     Attributes
@@ -197,23 +192,12 @@ class UnseenTable:
         Whether Ctrl-C ended the comparison early. `rows` then holds the completed splits.
     """
 
-    rows: tuple[UnseenRow, ...]
-    examples: int
-    size: int
-    classes: int
     test_classes: int
     groups: int | None
     splits: int
     seed: int
     reg: float
     interrupted: bool = False
-
-    @property
-    def best_fixed(self) -> UnseenRow | None:
-        """The fixed metric with the highest mean average precision on these splits, or None if there is none."""
-        means = {id(row): row.estimate(MEASURES[0]) for row in self.rows if row.kind == FIXED}
-        fixed = [(len(row.splits), one.mean, row) for row in self.rows if (one := means.get(id(row))) is not None]
-        return max(fixed, key=lambda entry: entry[:2])[2] if fixed else None
 
     def difference(self, row: UnseenRow, measure: str = MEASURES[0]) -> Estimate | None:
         """Return the mean difference between a method and the best fixed metric, paired by split.
@@ -231,14 +215,7 @@ class UnseenTable:
             The difference. None for the best fixed metric itself, for a method that failed, and if the two methods have
             no split in common.
         """
-        best = self.best_fixed
-        if best is None or row is best or row.failure:
-            return None
-        values, reference = row.values(measure), best.values(measure)
-        common = values.keys() & reference.keys()
-        if not common:
-            return None
-        return paired_difference({s: values[s] for s in sorted(common)}, {s: reference[s] for s in sorted(common)})
+        return self._above_best_fixed(row, lambda one: one.values(measure))
 
     def summary(self) -> list[UnseenSummary]:
         """Return the statistics of each method.
@@ -262,21 +239,10 @@ class UnseenTable:
             **numbers,
             fit_seconds=row.fit_seconds,
             splits=len(row.splits),
-            chosen=", ".join(f"{settings} ({count})" for settings, count in row.chosen.items()),
-            candidates=max((one.candidates for one in row.splits), default=0),
+            chosen=row.chosen_text,
+            candidates=row.candidates,
             failure=row.failure,
         )
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the table as lists, dicts, strings and numbers, for JSON.
-
-        Returns
-        -------
-        dict
-            The argument of `from_dict`.
-        """
-        best = self.best_fixed
-        return {**asdict(self), "best_fixed": best and best.method, "summary": [asdict(one) for one in self.summary()]}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
@@ -291,7 +257,7 @@ class UnseenTable:
         -------
         UnseenTable
         """
-        fields = {name: value for name, value in values.items() if name in cls.__dataclass_fields__}
+        fields = cls._fields(values)
         rows = tuple(
             UnseenRow(row["kind"], row["method"], tuple(UnseenResult(**one) for one in row["splits"]))
             for row in fields.pop("rows")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from dataclasses import astuple, dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -34,6 +34,9 @@ class Blend:
     final : Calibration
         The calibration of the weighted mean, which otherwise is less sharp than the probabilities of the rules.
     """
+
+    #: The names of the parts that `get_state` may return.
+    STATE: ClassVar = ("_calibration", "_rules", "_blend")
 
     scorings: tuple[Scoring, ...]
     weights: tuple[float, ...]
@@ -127,6 +130,48 @@ class Blend:
             raise ValueError(f"the rules of the blend have unknown parameters: {params!r}") from None
         *calibrations, final = (Calibration(*row.tolist()) for row in array[:, 1:])
         return cls(scorings, tuple(array[:-1, 0].tolist()), tuple(calibrations), final)
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any], best_rule: dict[str, Any] | None) -> Self:
+        """Return the blend in a model file.
+
+        Parameters
+        ----------
+        state : dict
+            The parts as returned by `get_state`. They may come from a hostile file.
+        best_rule : dict or None
+            The rule that the search chose, as in `Scoring.params`. None if there was no search.
+
+        Returns
+        -------
+        Blend
+            The blend.
+
+        Raises
+        ------
+        ValueError
+            If the parts are invalid.
+        """
+        if "_blend" in state:
+            return cls.from_parts(state.get("_rules"), state["_blend"])
+        array = as_floats("the calibration", state.get("_calibration"))
+        if array.shape != (2,) or not (array > 0.0).all():
+            raise ValueError("the calibration must consist of two positive numbers")
+        if best_rule is None:
+            raise ValueError("the calibration needs a rule that a search chose")
+        return cls.single(Scoring(**best_rule), Calibration(*array.tolist()))
+
+    def get_state(self) -> dict[str, Any]:
+        """Return the parts of the blend, for a model file.
+
+        Returns
+        -------
+        dict
+            The rules and numbers. A single rule has only a calibration, because the search names the rule.
+        """
+        if len(self.scorings) == 1:
+            return {"_calibration": np.array(astuple(self.calibrations[0]))}
+        return {"_rules": [scoring.params for scoring in self.scorings], "_blend": self.numbers}
 
     @property
     def params(self) -> dict[str, Any]:

@@ -63,6 +63,30 @@ def positions_by_label(labels: list[Any]) -> dict[Any, IntArray]:
     return {label: np.array(index, dtype=np.int64) for label, index in positions.items()}
 
 
+def group_numbers(labels: list[Any]) -> IntArray:
+    """Number the groups in the order of their first appearance.
+
+    Parameters
+    ----------
+    labels : list of length l
+        The group of each example.
+
+    Returns
+    -------
+    array of int of shape (l,)
+        The number of the group of each example.
+
+    Examples
+    --------
+    >>> group_numbers(["Monday", None, "Monday"]).tolist()
+    [0, 1, 0]
+    """
+    numbers = np.empty(len(labels), dtype=np.int64)
+    for number, index in enumerate(positions_by_label(labels).values()):
+        numbers[index] = number
+    return numbers
+
+
 def group_name(label: Any) -> str:
     """Return how messages name a group.
 

@@ -12,14 +12,14 @@ from covmetric._utils.parallel import Shared, lost_worker_errors, run_calls
 from covmetric._utils.tuning import SHARED_EMBEDDING_BYTES
 from covmetric._utils.validation import FloatArray, IntArray, check_n_jobs
 from covmetric._utils.warning import warn
-from covmetric.learning.scoring import (
+from covmetric.learning.candidates import (
     INTERRUPTED,
     EmbeddedExamples,
     PhiCandidates,
-    Score,
     embed_once,
     score_candidates,
 )
+from covmetric.learning.scoring import Score
 from covmetric.learning.splits import Split
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -12,23 +12,13 @@ from covmetric._utils.distances import cross_distances
 from covmetric._utils.validation import (
     FloatArray,
     Matrices,
-    as_floats,
-    as_numbers,
-    first_index,
-    is_number,
-    read_only,
-    symmetric,
 )
 from covmetric.embeddings import Embedding
 from covmetric.metric.interpretation import Explanation, Patterns, compute_importance, explain_distance, find_patterns
+from covmetric.metric.means import compute_class_means, compute_mean
 from covmetric.metric.svm_kernel import MetricKernel
+from covmetric.metric.weight_matrix import WeightMatrix
 from covmetric.model_file import Savable, register_stateful
-from covmetric.problem import expand
-
-# The parts of a metric that was learned within a span.
-_SPAN_PARTS = ("basis", "core", "core_root", "scale", "prior_root")
-# The largest entry of Q^T Q - I. Bases are orthonormal to 1e-12; the rest allows for a different BLAS.
-_ORTHONORMAL = 1e-10
 
 
 class LearnedMetric(Savable):
@@ -74,37 +64,19 @@ class LearnedMetric(Savable):
     """
 
     embedding: Embedding
-    basis: FloatArray | None
-    core: FloatArray
-    core_root: FloatArray
-    scale: float
-    prior_root: FloatArray | None
+    _matrix: WeightMatrix
 
     def __init__(self, embedding: Embedding, W: Any) -> None:
-        matrix = symmetric("W", as_floats("W", W))
-        n = _check_embedding(embedding)
-        if len(matrix) != n:
-            raise ValueError(f"W must have shape ({n}, {n}), as the embedding has {n} rows; got {matrix.shape}")
-        self._set(embedding, "W", matrix, None, 1.0, None)
-
-    def _set(
-        self,
-        embedding: Embedding,
-        name: str,
-        core: FloatArray,
-        basis: FloatArray | None,
-        scale: float,
-        prior_root: FloatArray | None,
-    ) -> None:
-        self.embedding = embedding
-        self.core = read_only(core)
-        self.core_root = read_only(_square_root(name, core))
-        self.basis, self.scale, self.prior_root = basis, scale, prior_root
+        self.embedding, self._matrix = embedding, WeightMatrix.from_dense(W, _check_embedding(embedding))
 
     @classmethod
-    def from_span(
-        cls, embedding: Embedding, basis: Any, core: Any, scale: float = 1.0, prior_root: Any = None
-    ) -> LearnedMetric:
+    def _of(cls, embedding: Embedding, matrix: WeightMatrix) -> Self:
+        metric = cls.__new__(cls)
+        metric.embedding, metric._matrix = embedding, matrix
+        return metric
+
+    @classmethod
+    def from_span(cls, embedding: Embedding, basis: Any, core: Any, scale: float = 1.0, prior_root: Any = None) -> Self:
         """Return the metric with W = R (I + Q (V - I) Q^T) R / scale, without building W.
 
         Parameters
@@ -140,42 +112,46 @@ class LearnedMetric(Savable):
         (4.0, 2.0)
         """
         n = _check_embedding(embedding)
-        V = symmetric("core", as_floats("core", core))
-        Q = as_floats("basis", basis)
-        if Q.ndim != 2 or len(Q) != n or not 0 < Q.shape[1] <= n:
-            raise ValueError(f"basis must have shape ({n}, r) with 0 < r <= {n}; got {Q.shape}")
-        if V.shape != (Q.shape[1], Q.shape[1]):
-            raise ValueError(f"core must have shape {(Q.shape[1], Q.shape[1])}, as basis has {Q.shape}; got {V.shape}")
-        if not np.abs(Q.T @ Q - np.eye(len(V))).max() <= _ORTHONORMAL:
-            raise ValueError("basis must have orthonormal columns")
-        if not (is_number(scale) and scale > 0):
-            raise ValueError(f"scale must be a positive number, got {scale!r}")
-        R = None
-        if prior_root is not None:
-            R = read_only(symmetric("prior_root", as_floats("prior_root", prior_root)))
-            if len(R) != n:
-                raise ValueError(f"prior_root must have shape ({n}, {n}), got {R.shape}")
-        metric = cls.__new__(cls)
-        metric._set(embedding, "core", V, read_only(Q), float(scale), R)
-        return metric
+        return cls._of(embedding, WeightMatrix.from_span(basis, core, scale, prior_root, n))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        if "W" in state:  # a pickle of an older version
-            state = {"basis": None, "scale": 1.0, "prior_root": None, **state}
-            state["core"], state["core_root"] = state.pop("W"), state.pop("components")
+        if "_matrix" not in state:  # a pickle of an older version
+            parts = dict(state)
+            embedding = parts.pop("embedding")
+            if "W" in parts:
+                parts = {"basis": None, "core": parts["W"], "core_root": parts["components"]}
+            state = {"embedding": embedding, "_matrix": WeightMatrix(**parts)}
         vars(self).update(state)
+
+    @property
+    def basis(self) -> FloatArray | None:
+        """The matrix Q with orthonormal columns, shape (n, r), or None if the metric is held as the dense matrix W."""
+        return self._matrix.basis
+
+    @property
+    def core(self) -> FloatArray:
+        """The matrix V, shape (r, r), or W itself if `basis` is None, read-only."""
+        return self._matrix.core
+
+    @property
+    def core_root(self) -> FloatArray:
+        """The symmetric square root of `core`, read-only."""
+        return self._matrix.core_root
+
+    @property
+    def scale(self) -> float:
+        """The number by which the matrix is divided, 1 if `basis` is None."""
+        return self._matrix.scale
+
+    @property
+    def prior_root(self) -> FloatArray | None:
+        """The symmetric square root R of the prior, shape (n, n), or None for the identity."""
+        return self._matrix.prior_root
 
     @property
     def W(self) -> FloatArray:
         """The matrix W, shape (n, n), read-only. It is built at each access if there is a basis."""
-        if self.basis is None:
-            return self.core
-        W: FloatArray = expand(self.basis, self.core) / self.scale
-        if self.prior_root is not None:
-            W = self.prior_root @ W @ self.prior_root
-            W = 0.5 * (W + W.T)
-        dense: FloatArray = read_only(W)
-        return dense
+        return self._matrix.dense
 
     @property
     def components(self) -> FloatArray:
@@ -184,11 +160,7 @@ class LearnedMetric(Savable):
         It is the symmetric square root of W, unless there are a basis and a prior. It is built at each access if there
         is a basis.
         """
-        if self.basis is None:
-            return self.core_root
-        root = expand(self.basis, self.core_root) / np.sqrt(self.scale)
-        dense: FloatArray = read_only(root if self.prior_root is None else root @ self.prior_root)
-        return dense
+        return self._matrix.components
 
     def get_state(self) -> dict[str, Any]:
         """Return the parts of the metric, for a model file.
@@ -198,11 +170,10 @@ class LearnedMetric(Savable):
         dict
             The attributes by name. Without a basis, these are `embedding`, `W` and `components`.
         """
-        names = ("W", "components") if self.basis is None else _SPAN_PARTS
-        return {name: getattr(self, name) for name in ("embedding", *names)}
+        return {"embedding": self.embedding, **self._matrix.get_state()}
 
     @classmethod
-    def from_state(cls, state: dict[str, Any]) -> LearnedMetric:
+    def from_state(cls, state: dict[str, Any]) -> Self:
         """Create a metric from its parts.
 
         Parameters
@@ -220,24 +191,13 @@ class LearnedMetric(Savable):
         ValueError
             If the parts are invalid or inconsistent.
         """
-        embedding, in_span = state.pop("embedding"), "basis" in state
-        parts = {name: state.pop(name) for name in (_SPAN_PARTS if in_span else ("W", "components"))}
-        if state or not isinstance(embedding, Embedding):
-            raise ValueError(f"its metric has no embedding, or has the unknown parts {sorted(state)}")
-        matrix, root = ("core", "core_root") if in_span else ("W", "components")
-        for name in (matrix, root):
-            part = parts[name]
-            if not (
-                isinstance(part, np.ndarray) and part.dtype == np.float64 and part.shape == np.shape(parts[matrix])
-            ):
-                raise ValueError(f"{name} must be an array of float64 with the shape of {matrix}")
-        square_root = parts.pop(root)
-        metric = cls.from_span(embedding, **parts) if in_span else cls(embedding, parts["W"])
-        square_root = symmetric(root, as_floats(root, square_root))
-        if not np.abs(square_root @ square_root - metric.core).max() <= 1e-8 * np.abs(metric.core).max():
-            raise ValueError(f"{root} is not the square root of {matrix}")
-        # Another machine may compute a square root that differs in the last bits: keep the one from the file.
-        metric.core_root = read_only(square_root)
+        embedding = state.pop("embedding")
+        if not isinstance(embedding, Embedding):
+            raise ValueError("its metric has no embedding")
+        matrix = WeightMatrix.from_state(state, _check_embedding(embedding))
+        if state:
+            raise ValueError(f"its metric has the unknown parts {sorted(state)}")
+        metric = cls._of(embedding, matrix)
         metric.transform(embedding.probe()[None])  # raises an error if the settings of the embedding are invalid
         return metric
 
@@ -294,19 +254,7 @@ class LearnedMetric(Savable):
             One vector per example.
         """
         size = embedded.shape[1] * embedded.shape[2]
-        return np.asarray(self._times_components(embedded).reshape(len(embedded), size))
-
-    def _times_components(self, embedded: FloatArray) -> FloatArray:
-        """Return L Phi for embedded examples or differences, shape (..., n, m), without building L from a basis."""
-        if self.basis is None:
-            return np.asarray(self.core_root @ embedded)
-        if self.prior_root is not None:
-            embedded = self.prior_root @ embedded
-        columns = np.swapaxes(embedded, -1, -2)
-        rows = columns.reshape(-1, len(self.basis))
-        change = self.core_root - np.eye(len(self.core_root))
-        mapped = (rows + ((rows @ self.basis) @ change) @ self.basis.T) / np.sqrt(self.scale)
-        return np.swapaxes(mapped.reshape(columns.shape), -1, -2)
+        return np.asarray(self._matrix.times_components(embedded).reshape(len(embedded), size))
 
     def distance(self, X1: Any, X2: Any, squared: bool = False) -> Any:
         """Return the distance between two examples, or between corresponding examples of two arrays.
@@ -345,7 +293,7 @@ class LearnedMetric(Savable):
                 f"are {first.shape[:-2]} and {second.shape[:-2]}; for all distances between X1 and X2 use pairwise"
             ) from None
         with np.errstate(over="ignore"):
-            D = _finite((self._times_components(difference) ** 2).sum(axis=(-2, -1)))
+            D = _finite((self._matrix.times_components(difference) ** 2).sum(axis=(-2, -1)))
         result = D if squared else np.sqrt(D)
         return float(result) if np.ndim(result) == 0 else result
 
@@ -423,19 +371,7 @@ class LearnedMetric(Savable):
         array([[2., 0.],
                [0., 2.]])
         """
-        embedded = self.embedding.transform(X)
-        if embedded.ndim != 3 or len(embedded) == 0:
-            raise ValueError(f"X must hold at least one example, shape (l, ...); got {np.shape(X)}")
-        weights = np.ones(len(embedded)) if sample_weight is None else as_floats("sample_weight", sample_weight)
-        if weights.shape != (len(embedded),) or not weights.max(initial=0.0) > 0.0:
-            raise ValueError(
-                f"sample_weight must have {len(embedded)} entries >= 0, not all of them 0; got shape {weights.shape}"
-            )
-        if (weights < 0.0).any():
-            where = first_index(weights < 0.0)
-            raise ValueError(f"sample_weight{where} is {weights[tuple(where)]}: every entry must be >= 0")
-        weights = weights / weights.max()
-        return self.embedding.inverse_transform(np.tensordot(weights / weights.sum(), embedded, axes=1))
+        return compute_mean(self.embedding, X, sample_weight)
 
     def class_means(self, X: Any, y: Any) -> tuple[npt.NDArray[Any], Matrices]:
         """Return the mean of the examples of each class.
@@ -468,16 +404,7 @@ class LearnedMetric(Savable):
         >>> classes.tolist(), means.tolist()
         (['move', 'rest'], [[5.0], [1.0]])
         """
-        labels, array = np.asarray(y), as_numbers("X", X)
-        if labels.shape != array.shape[:1] or len(labels) == 0:
-            raise ValueError(f"y must have one entry per example, shape {array.shape[:1]}; got {labels.shape}")
-        try:
-            classes = np.unique(labels)
-        except TypeError as error:
-            raise ValueError(f"y mixes classes that cannot be sorted: {error}") from None
-        if (classes != classes).any():
-            raise ValueError("y has NaN entries, which are not classes")
-        return classes, np.stack([self.mean(array[labels == c]) for c in classes])
+        return compute_class_means(self.embedding, X, y)
 
     def as_kernel(self, kind: str = "gaussian", gamma: float = 1.0) -> MetricKernel:
         """Return a kernel for ``sklearn.svm.SVC(kernel=...)`` or pyRiemann's ``SVC(kernel_fct=...)``.
@@ -639,19 +566,6 @@ def _check_embedding(embedding: Any) -> int:
         raise ValueError(f"embedding must be a fitted Embedding, see get_embedding; got {embedding!r}")
     embedding.check_fitted()
     return int(embedding.shape_out_[0])
-
-
-def _square_root(name: str, matrix: FloatArray) -> FloatArray:
-    """Return the symmetric square root of a positive semi-definite matrix."""
-    try:
-        eigenvalues, vectors = np.linalg.eigh(matrix)
-    except np.linalg.LinAlgError:
-        largest = float(np.abs(matrix).max())
-        raise ValueError(f"{name} has no eigenvalues in double precision; its largest entry is {largest:.3g}") from None
-    if eigenvalues[0] < -1e-10 * max(eigenvalues[-1], 0.0) or eigenvalues[-1] < 0.0:
-        raise ValueError(f"{name} must be positive semi-definite; its smallest eigenvalue is {eigenvalues[0]:.3g}")
-    root = (vectors * np.sqrt(np.maximum(eigenvalues, 0.0))) @ vectors.T
-    return np.asarray(0.5 * (root + root.T), dtype=np.float64)
 
 
 def _finite(D: Any) -> Any:

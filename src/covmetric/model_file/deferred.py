@@ -80,7 +80,7 @@ def defer(*classes: DeferredClass) -> None:
     *classes : DeferredClass
         The classes.
     """
-    DEFERRED.update({known.name: known for known in classes})
+    DEFERRED.update({cls.name: cls for cls in classes})
 
 
 def kind_of(value: Any) -> Kind | None:
@@ -97,9 +97,9 @@ def kind_of(value: Any) -> Kind | None:
         None if a file cannot hold objects of its class.
     """
     if type(value) not in KINDS_BY_CLASS:
-        for known in DEFERRED.values():
-            if known.loaded_class() is type(value):
-                register(known.kind())
+        for deferred in DEFERRED.values():
+            if deferred.loaded_class() is type(value):
+                register(deferred.kind())
     return KINDS_BY_CLASS.get(type(value))
 
 

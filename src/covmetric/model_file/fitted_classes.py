@@ -375,6 +375,6 @@ def has_features(estimator: Any) -> bool:
     Returns
     -------
     bool
-        Whether it knows its number of features or its classes.
+        Whether it has the attribute `n_features_in_` or `classes_`.
     """
     return hasattr(estimator, "n_features_in_") or hasattr(estimator, "classes_")

@@ -58,7 +58,7 @@ def check_matrices(estimator: Any, X: Any, y: Any) -> tuple[FloatArray, npt.NDAr
 
 
 class MatrixClassifier(ClassifierMixin, BaseEstimator):
-    """Base class of classifiers that take matrices only. A subclass implements `predict_proba` and sets `classes_`.
+    """Base class of classifiers that take matrices only. A subclass implements `_fit` and `predict_proba`.
 
     Attributes
     ----------
@@ -73,6 +73,35 @@ class MatrixClassifier(ClassifierMixin, BaseEstimator):
         tags.input_tags.three_d_array = True
         tags.input_tags.two_d_array = False
         return tags
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Fit the classifier.
+
+        Parameters
+        ----------
+        X : array of shape (l, n, n)
+            Real symmetric positive definite matrices.
+        y : array of shape (l,)
+            The class of each matrix, of any type.
+
+        Returns
+        -------
+        self
+            The fitted classifier.
+
+        Raises
+        ------
+        ValueError
+            If the data or a setting is invalid.
+        """
+        array, classes, codes = check_matrices(self, X, y)
+        self._fit(array, codes)
+        self.classes_ = classes
+        return self
+
+    @abstractmethod
+    def _fit(self, X: FloatArray, codes: IntArray) -> None:
+        """Learn from checked matrices (l, n, n) with classes 0..n_classes-1."""
 
     @abstractmethod
     def predict_proba(self, X: Any) -> FloatArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -10,7 +10,7 @@ from covmetric._utils.registry import resolve
 from covmetric._utils.validation import FloatArray, IntArray
 from covmetric.learning.examples import check_examples
 from covmetric.neighbors.votes import available_neighbors, check_n_neighbors, count_votes
-from covmetric.peers.base import MatrixClassifier, check_matrices
+from covmetric.peers.base import MatrixClassifier
 from covmetric.peers.distances import FIXED_DISTANCES, FixedDistance
 
 
@@ -73,33 +73,11 @@ class FixedDistanceClassifier(MatrixClassifier):
         self.reg = reg
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Store the training matrices.
-
-        Parameters
-        ----------
-        X : array of shape (l, n, n)
-            Real symmetric positive definite matrices.
-        y : array of shape (l,)
-            The class of each matrix, of any type.
-
-        Returns
-        -------
-        self
-            The fitted classifier.
-
-        Raises
-        ------
-        ValueError
-            If the data or a setting is invalid.
-        """
-        array, classes, codes = check_matrices(self, X, y)
+    def _fit(self, X: FloatArray, codes: IntArray) -> None:
         check_n_neighbors(self.n_neighbors)
         settings = {"reg": self.reg, "n_jobs": self.n_jobs}
         distance = resolve("distance", self.distance, FIXED_DISTANCES, FixedDistance, settings=settings)
-        self._distance = distance.fit(array)
-        self.classes_, self._codes = classes, codes
-        return self
+        self._distance, self._codes = distance.fit(X), codes
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the fraction of the neighbours that belong to each class.

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.utils.validation import check_is_fitted
 
-from covmetric._utils.validation import FloatArray
+from covmetric._utils.validation import FloatArray, IntArray
 from covmetric.learning.examples import check_examples
-from covmetric.peers.base import MatrixClassifier, check_matrices
+from covmetric.peers.base import MatrixClassifier
 from covmetric.peers.tangent_vectors import TANGENT_METRICS, TangentVectors
 
 
@@ -64,32 +64,10 @@ class TangentLDA(MatrixClassifier):
         self.reg = reg
         self.n_jobs = n_jobs
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Fit the tangent space and the discriminant analysis.
-
-        Parameters
-        ----------
-        X : array of shape (l, n, n)
-            Real symmetric positive definite matrices.
-        y : array of shape (l,)
-            The class of each matrix, of any type.
-
-        Returns
-        -------
-        self
-            The fitted classifier.
-
-        Raises
-        ------
-        ValueError
-            If the data or a setting is invalid.
-        """
-        array, classes, codes = check_matrices(self, X, y)
+    def _fit(self, X: FloatArray, codes: IntArray) -> None:
         self._embedding = TangentVectors(self.metric, reg=self.reg)
-        vectors = self._embedding.fit_transform(array, n_jobs=self.n_jobs)[:, :, 0]
+        vectors = self._embedding.fit_transform(X, n_jobs=self.n_jobs)[:, :, 0]
         self._lda = LinearDiscriminantAnalysis(solver="lsqr", shrinkage=self.shrinkage).fit(vectors, codes)
-        self.classes_ = classes
-        return self
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the posterior probability of each class.

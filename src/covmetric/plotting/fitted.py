@@ -170,8 +170,8 @@ def find_names(estimator: Any, names: Sequence[str] | None = None) -> list[str]:
     """
     learner, steps = find_learner(estimator)
     if names is None:
-        known = [getattr(step, "feature_names_", None) for step in steps]
-        names = next((found for found in reversed(known) if found is not None), None)
+        by_step = [getattr(step, "feature_names_", None) for step in steps]
+        names = next((found for found in reversed(by_step) if found is not None), None)
     if names is None and not steps:
         names = getattr(learner, "feature_names_in_", None)
     return find_metric(estimator).embedding.channel_names(names)

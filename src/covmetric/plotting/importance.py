@@ -68,7 +68,7 @@ class ImportanceDisplay:
             Examples. If given, the importance of a channel is its part of the mean squared distance between them,
             otherwise its weight in W; see `LearnedMetric.importance`.
         names : sequence of str or None, default=None
-            The names of the channels or features. None means those of `info`, or those that the estimator knows.
+            The names of the channels or features. None means those of `info`, or those of the estimator.
         info : mne.Info or None, default=None
             The positions of the channels, for a map of the head.
         ax : matplotlib Axes or None, default=None

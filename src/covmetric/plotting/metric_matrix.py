@@ -58,7 +58,7 @@ class MetricMatrixDisplay:
         estimator : LearnedMetric, fitted estimator of covmetric, or Pipeline with one
             The estimator.
         names : sequence of str or None, default=None
-            The names of the channels or features. None means those that the estimator knows, otherwise x0, x1, ...
+            The names of the channels or features. None means those of the estimator, or x0, x1, ...
         ax : matplotlib Axes or None, default=None
             The axes. None means a new figure.
 

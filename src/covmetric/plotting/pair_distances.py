@@ -159,8 +159,8 @@ class PairDistancesDisplay:
             raise ValueError("there are no pairs to draw: pass at least two examples")
         after = _distances(find_metric(estimator).map(embedded), found.pairs)
         before = _distances(vectors, found.pairs)
-        scale, known = _unit_and_bounds(estimator, before)
-        return cls(before / np.sqrt(scale), after, found.similar > 0.0, bounds=bounds or known).plot(ax)
+        scale, fitted_bounds = _unit_and_bounds(estimator, before)
+        return cls(before / np.sqrt(scale), after, found.similar > 0.0, bounds=bounds or fitted_bounds).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the histograms.

@@ -73,7 +73,7 @@ class PatternsDisplay:
         n_patterns : int, default=4
             The number of patterns to draw.
         names : sequence of str or None, default=None
-            The names of the channels or features. None means those of `info`, or those that the estimator knows.
+            The names of the channels or features. None means those of `info`, or those of the estimator.
         info : mne.Info or None, default=None
             The positions of the channels, for maps of the head.
         ax : matplotlib Axes, sequence of matplotlib Axes, or None, default=None

@@ -170,8 +170,8 @@ class RetrievalDisplay:
 
 
 def _taken(labels: Any, indices: IntArray) -> list[list[Any]]:
-    known = np.asarray(labels)
-    return [known[row].tolist() for row in indices]
+    array = np.asarray(labels)
+    return [array[row].tolist() for row in indices]
 
 
 def _show(axes: Any, image: Any, title: str, right: bool | None = None) -> None:

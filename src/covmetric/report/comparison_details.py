@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from covmetric.experiments.fold_results import FIXED, LEARNED, ComparisonTable, MethodRow, best_row
+from covmetric.experiments.fold_results import ComparisonTable, MethodRow
+from covmetric.experiments.method_results import FIXED, LEARNED, best_row
 from covmetric.experiments.neighborhoods import Neighborhood, NeighborTable
 from covmetric.report.confusion import confusion_plot
 from covmetric.report.content import Item, Neighbors, Paragraphs, Plots, Query, Section, Table

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from covmetric.experiments.estimates import BETTER, NO_DIFFERENCE, WORSE, Estimate, verdict
-from covmetric.experiments.fold_results import LEARNED, ComparisonTable, MethodSummary
+from covmetric.experiments.fold_results import ComparisonTable, MethodSummary
+from covmetric.experiments.method_results import LEARNED
 from covmetric.experiments.reports import comparison_figure
 from covmetric.report.comparison_details import confusion_section, neighbors_section
 from covmetric.report.content import Bullets, Page, Paragraphs, Plot, Plots, Section, Table
@@ -22,7 +23,7 @@ _VERDICTS = {
 }
 _NOT_PROVEN = (
     "The best fixed metric was picked on these folds, which flatters it.",
-    "Folds share training examples: the standard errors are too small, and two of them are no test.",
+    "Folds share training examples: their standard errors are too small for a test of significance.",
     "With many methods, one of them is likely to look good by chance. Confirm a choice on data that were not compared.",
 )
 

@@ -32,14 +32,14 @@ def data_section(data: Mapping[str, Any], facts: Sequence[tuple[str, str]] = ())
     [('name', 'textures'), ('examples by class', 'a: 3, b: 4')]
     """
     names = {"name": "name", "path": "path", "content": "matrices are", "n_groups": "groups"}
-    known = [(title, str(data[name])) for name, title in names.items() if data.get(name) not in (None, "")]
+    rows_of_data = [(title, str(data[name])) for name, title in names.items() if data.get(name) not in (None, "")]
     if data.get("n_examples") is not None and not any(title == "matrices" for title, _ in facts):
-        known.append(("examples", str(data["n_examples"])))
-        known.append(("rows of a matrix", str(data.get("n_features", ""))))
+        rows_of_data.append(("examples", str(data["n_examples"])))
+        rows_of_data.append(("rows of a matrix", str(data.get("n_features", ""))))
     if data.get("classes") and data.get("class_counts"):
         counts = zip(data["classes"], data["class_counts"], strict=False)
-        known.append(("examples by class", ", ".join(f"{label}: {count}" for label, count in counts)))
-    parts: list[Part] = [Facts([*known, *facts])]
+        rows_of_data.append(("examples by class", ", ".join(f"{label}: {count}" for label, count in counts)))
+    parts: list[Part] = [Facts([*rows_of_data, *facts])]
     skipped = data.get("skipped") or []
     if skipped:
         rows = [[str(name), str(reason)] for name, reason in skipped[:_MAX_SKIPPED]]

@@ -172,11 +172,11 @@ def without_broken_images(descriptor: ImageCovariances, inputs: Inputs) -> tuple
     >>> kept.names.tolist(), skipped[0][0]
     (['good'], 'bad')
     """
-    found = clone(descriptor).set_params(errors="skip")
+    tolerant = clone(descriptor).set_params(errors="skip")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the caller reports what was left out
         try:
-            described = found.describe(inputs.examples)
+            described = tolerant.describe(inputs.examples)
         except ValueError as error:  # no image is left
             return _chosen(inputs, np.array([], dtype=np.int64)), tuple(
                 (str(name), str(error)) for name in inputs.names

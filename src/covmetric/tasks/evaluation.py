@@ -97,9 +97,9 @@ class Evaluation:
 
     @property
     def unknown(self) -> list[str]:
-        """The classes of the labels that the model does not know, so that their examples always count as errors."""
-        known = self.predictions[0].probabilities if self.predictions else {}
-        return [name for name in self.classes if name not in known]
+        """The classes of the labels that the model was not trained on. Their examples always count as errors."""
+        trained = self.predictions[0].probabilities if self.predictions else {}
+        return [name for name in self.classes if name not in trained]
 
     @cached_property
     def confusion(self) -> IntArray:

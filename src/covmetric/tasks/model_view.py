@@ -1,4 +1,4 @@
-"""One way to use every kind of saved model: what it takes, whom it knows, what it predicts and finds."""
+"""One interface to every kind of saved model: its inputs, its classes, its predictions and its nearest references."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class ModelView:
 
     @property
     def classes(self) -> list[str]:
-        """The classes that the model knows, as text; none if it compares pairs."""
+        """The classes that the model can predict, as text; none if it compares pairs."""
         if self.compares_pairs:
             return []
         return [str(c) for c in getattr(self._steps[-1], "classes_", [])]

@@ -115,10 +115,13 @@ def test_square_root_of_another_machine_is_kept(form, tmp_path):
     np.testing.assert_array_equal(load_model(path).core_root, other)
 
 
-def test_pickles_of_older_versions_load():
+@pytest.mark.parametrize("version", ["0.1", "0.2"])
+def test_pickles_of_older_versions_load(version):
     metric = LearnedMetric(get_embedding("id").fit(np.eye(2)[None]), np.diag([4.0, 1.0]))
+    matrix = {"W": metric.W, "components": metric.components}
+    parts = {name: getattr(metric, name) for name in ("basis", "core", "core_root", "scale", "prior_root")}
     old = LearnedMetric.__new__(LearnedMetric)
-    old.__setstate__({"embedding": metric.embedding, "W": metric.W, "components": metric.components})
+    old.__setstate__({"embedding": metric.embedding, **(matrix if version == "0.1" else parts)})
     np.testing.assert_array_equal(old.W, metric.W)
     assert old.distance(np.eye(2), np.zeros((2, 2))) == metric.distance(np.eye(2), np.zeros((2, 2)))
     assert vars(old).keys() == vars(metric).keys()

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from covmetric.learning.blend import Blend
+from covmetric.learning.out_of_fold import OutOfFold, check_counts_by_fold, total_accuracy
 from covmetric.learning.scoring import Scoring
-from covmetric.learning.validation import OutOfFold, check_counts_by_fold, total_accuracy
 
 SCORINGS = [Scoring("svm"), Scoring("mean"), Scoring("neighbors")]
 
