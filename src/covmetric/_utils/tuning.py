@@ -21,6 +21,10 @@ ONE_THREAD_BELOW = 256
 CHUNK_BYTES = 2**19
 # Arrays over all pairs are kept up to this size. Computing larger ones costs more than they save.
 KEPT_BYTES = 2**24
+# Lower triangles of at least this many bytes in all are summed up by compiled loops, which scale with threads (python -m
+# benchmarks.scale threads). If W has at most this many rows, such loops also compute them: at n = 9 they take 0.4, at
+# n = 22 0.7 and at n = 50 0.9 times as long as BLAS on one thread.
+COMPILED_FROM_BYTES, LOOPS_UP_TO_ROWS = 2**20, 48
 # Pairs per block of a large problem: differences of this many bytes, and between these numbers of pairs. Blocks are
 # the unit of work of threads and workers: large enough that handing one out takes no time, small enough that eight
 # threads have several each.

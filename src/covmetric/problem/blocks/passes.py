@@ -14,7 +14,7 @@ from covmetric.problem.blocks.sources import PairBlock
 from covmetric.problem.checks import check_scale
 from covmetric.problem.error_free import DoubleSum, weighted_gram
 from covmetric.problem.metric_problem import MetricProblem
-from covmetric.problem.sums import is_multiple_of_identity
+from covmetric.problem.sums import is_multiple_of_identity, triangular_factor_of
 
 
 class PairPass(ABC):
@@ -182,7 +182,7 @@ class SimilarFactorPass(PairPass):
         return block.problem.sums.triangular_factor(signed, start=np.empty((0, block.problem.n)))
 
     def combine(self, first: FloatArray, second: FloatArray) -> FloatArray:
-        return np.asarray(np.linalg.qr(np.vstack([first, second]), mode="r"))
+        return triangular_factor_of(np.vstack([first, second]))
 
 
 @dataclass(frozen=True)
