@@ -1,8 +1,8 @@
 """Compiled sums over pairs, for problems with many of them.
 
-They replace products of BLAS that do not gain from a second thread: OpenBLAS takes a lock in every call, so that threads
-wait for each other if the matrices are small or narrow. Each call is one pass over a block, without Python's global lock.
-Arrays are float64 (indices int64) and C-contiguous.
+They replace products of BLAS that do not gain from a second thread: OpenBLAS takes a lock in every call, so that
+threads wait for each other if the matrices are small or narrow. Each call is one pass over a block, without Python's
+global lock. Arrays are float64 (indices int64) and C-contiguous.
 """
 
 from __future__ import annotations

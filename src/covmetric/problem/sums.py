@@ -161,6 +161,8 @@ class PairSums:
         Arrays over all pairs are kept up to this size. None means `tuning.KEPT_BYTES`.
     examples : Examples or None, default=None
         The examples, if other sums over pairs share them. None creates them from `rows`.
+    norms : array of shape (K,) or None, default=None
+        The squared norms ||F_k||^2, if they are known.
 
     Examples
     --------
@@ -182,6 +184,7 @@ class PairSums:
         coordinates: CoordinateError | None = None,
         kept_bytes: float | None = None,
         examples: Examples | None = None,
+        norms: FloatArray | None = None,
     ) -> None:
         self.rows = rows
         self.pairs = pairs
@@ -190,7 +193,7 @@ class PairSums:
         self.examples = Examples(rows) if examples is None else examples
         self._kept_differences: FloatArray | None = None
         self._kept_triangles: FloatArray | None = None
-        self._kept_norms: FloatArray | None = None
+        self._kept_norms = norms
         self._n_users = 0
         self._lock = threading.Lock()
 

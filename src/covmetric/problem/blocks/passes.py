@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -29,6 +29,9 @@ class PairPass(ABC):
     >>> CheckPass().combine((1.0, 2.0), (3.0, 4.0))
     (4.0, 6.0)
     """
+
+    #: Whether a block takes a few operations per pair only, so that threads do not pay unless there are many pairs.
+    is_light: ClassVar[bool] = False
 
     @abstractmethod
     def of_block(self, block: PairBlock) -> Any:
@@ -114,6 +117,8 @@ class DualPass(PairPass):
 class DualLossPass(PairPass):
     """The sum of the dual losses of multipliers, its size, and how far it moves with t."""
 
+    is_light: ClassVar[bool] = True
+
     multipliers: PairMultipliers
 
     def of_block(self, block: PairBlock) -> tuple[float, float, float]:
@@ -123,6 +128,8 @@ class DualLossPass(PairPass):
 @dataclass(frozen=True)
 class LossDerivativesPass(PairPass):
     """The derivatives of the dual losses along the ray of multipliers, at a scale theta."""
+
+    is_light: ClassVar[bool] = True
 
     multipliers: PairMultipliers
     theta: float
