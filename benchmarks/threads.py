@@ -90,7 +90,8 @@ def _print_row(problem: MetricProblem, lam: float, rounds: int, wait: float, pro
     print(
         f"{problem.n:>4} {problem.n_pairs:>8} {lam:>6.0e} "
         + " ".join(f"{wall[name]:>8.4f}" for name in ways)
-        + f" {wall['one'] / wall['two']:>5.2f} {2.0 * wall['one'] / together:>5.2f} {_in_passes(without_caches(problem)):>6.0%}   "
+        + f" {wall['one'] / wall['two']:>5.2f} {2.0 * wall['one'] / together:>5.2f} "
+        + f"{_in_passes(without_caches(problem)):>6.0%}   "
         + " ".join(f"{work[name]:>8.4f}" for name in ways)
         + f" {work['one'] / work['whole']:>5.2f} {min(found['two']).others:>6.2f} "
         + f"{'equal' if metrics['one'] == metrics['two'] else 'NOT EQUAL':>9}",
