@@ -24,7 +24,7 @@ KEPT_BYTES = 2**24
 # Lower triangles of at least this many bytes in all are summed up by compiled loops, which scale with threads
 # (python -m benchmarks.scale threads). If W has at most so many rows, such loops also compute them: on one thread they
 # take 0.4 times as long as BLAS at n = 9, 0.7 times at n = 22 and 0.9 times at n = 50.
-COMPILED_FROM_BYTES, LOOPS_UP_TO_ROWS = 2**20, 48
+COMPILED_FROM_BYTES, LOOPS_UP_TO_ROWS = 2**22, 48
 # Pairs per block of a large problem: differences of this many bytes, and between these numbers of pairs. Blocks are
 # the unit of work of threads and workers: large enough that handing one out takes no time, small enough that eight
 # threads have several each.
