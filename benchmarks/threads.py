@@ -2,7 +2,8 @@
 
 All ways of solving a problem take turns, and the best round of each counts. BLAS uses one thread. Wall-clock times
 depend on the other jobs of the machine, so the table shows how many cores these have used during the best round with
-two threads; a speedup of two needs two idle cores. Times of the processor hardly depend on them.
+two threads; a speedup of two needs two idle cores. Times of the processor hardly depend on them. The limit is what two
+processes gain that solve the problem at the same time, each with one thread: they share no lock and no interpreter.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.many_pairs import TimedThreads
 from benchmarks.problems import labelled_problem, simulated_classes
 from benchmarks.solvers import without_caches
+from benchmarks.two_processes import TwoProcesses, two_processes
 from covmetric import MetricProblem, make_paper_problem, solve
 from covmetric.problem import BlockProblem
 from covmetric.solvers import SolveResult, registry
@@ -52,21 +54,22 @@ def run(options: argparse.Namespace) -> None:
     solve(BlockProblem.split(make_paper_problem(4, 6, 1e-1)))
     print(f"Newton to 1e-6 on simulated classes, m = n, slack 'is', best of {options.rounds}. Whole: not in blocks.")
     print("In passes: the part of the work that threads share. Others: cores that other jobs used in the best round")
-    print("of two threads.")
-    print(f"\n{'':>20} {'seconds':^26} {'one/':>5} {'in':>6}   {'processor':^26} {'one/':>5}")
+    print("of two threads. Limit: what two processes gain that solve the problem at the same time.")
+    print(f"\n{'':>20} {'seconds':^26} {'one/':>5} {'':>5} {'in':>6}   {'processor':^26} {'one/':>5}")
     names = f"{'whole':>8} {'one':>8} {'two':>8}"
-    left, right = f"{names} {'two':>5} {'passes':>6}", f"{names} {'whole':>5} {'others':>6}"
+    left, right = f"{names} {'two':>5} {'limit':>5} {'passes':>6}", f"{names} {'whole':>5} {'others':>6}"
     print(f"{'n':>4} {'K':>8} {'lambda':>6} {left}   {right} {'bits':>9}")
-    with threadpool_limits(1, user_api="blas"):
+    with threadpool_limits(1, user_api="blas"), two_processes() as processes:
         for n, K in SIZES + SMALL_SIZES:
             if options.largest >= K:
                 embedded, labels = simulated_classes(n, 2000 if n < 50 else 200)
                 problem = labelled_problem(embedded, labels, K, 1.0, "is")
                 for lam in LAMBDAS:
-                    _print_row(problem.replace(weights=problem.weights / lam), lam, options.rounds, options.wait)
+                    weighted = problem.replace(weights=problem.weights / lam)
+                    _print_row(weighted, lam, options.rounds, options.wait, processes)
 
 
-def _print_row(problem: MetricProblem, lam: float, rounds: int, wait: float) -> None:
+def _print_row(problem: MetricProblem, lam: float, rounds: int, wait: float, processes: TwoProcesses) -> None:
     """Print the best times of one problem."""
     ways: dict[str, Callable[[MetricProblem], SolveResult]] = {
         "whole": _solve_whole,
@@ -81,12 +84,14 @@ def _print_row(problem: MetricProblem, lam: float, rounds: int, wait: float) -> 
             problems = [without_caches(problem) for _ in range(repeats)]
             _wait_for_idle_cores(wait)
             found[name].append(_timed(way, problems))
+    together = processes.seconds(problem, rounds, repeats)
     wall = {name: min(one.seconds for one in values) for name, values in found.items()}
     work = {name: min(one.processor for one in values) for name, values in found.items()}
     print(
         f"{problem.n:>4} {problem.n_pairs:>8} {lam:>6.0e} "
         + " ".join(f"{wall[name]:>8.4f}" for name in ways)
-        + f" {wall['one'] / wall['two']:>5.2f} {_in_passes(without_caches(problem)):>6.0%}   "
+        + f" {wall['one'] / wall['two']:>5.2f} {2.0 * wall['one'] / together:>5.2f} "
+        + f"{_in_passes(without_caches(problem)):>6.0%}   "
         + " ".join(f"{work[name]:>8.4f}" for name in ways)
         + f" {work['one'] / work['whole']:>5.2f} {min(found['two']).others:>6.2f} "
         + f"{'equal' if metrics['one'] == metrics['two'] else 'NOT EQUAL':>9}",

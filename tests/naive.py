@@ -130,6 +130,22 @@ def half_vector(matrix):
     return np.array([matrix[i, j] * (1.0 if i == j else 2.0**0.5) for i in range(len(matrix)) for j in range(i + 1)])
 
 
+def lower_triangle(matrix):
+    """Return the lower triangle of a matrix, row by row."""
+    return np.array([matrix[i, j] for i in range(len(matrix)) for j in range(i + 1)])
+
+
+def signed_sums(rows, weights):
+    """Return the sums of w_k row_k over positive weights, and of -w_k row_k over negative ones, term by term."""
+    plus, minus = np.zeros(rows.shape[1]), np.zeros(rows.shape[1])
+    for row, weight in zip(rows, weights, strict=True):
+        if weight > 0.0:
+            plus += weight * row
+        else:
+            minus -= weight * row
+    return plus, minus
+
+
 def from_half_vector(vector):
     """Return the symmetric matrix of a half vector."""
     n = int((2 * len(vector)) ** 0.5)

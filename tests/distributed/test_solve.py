@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import threading
 import time
@@ -14,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from covmetric import Newton, Status, solve, solve_path
 from covmetric.constraints import RandomPairRecipe
 from covmetric.problem import BlockProblem
-from covmetric.problem.blocks import ExecutorLost, PairBlockError, sources
+from covmetric.problem.blocks import ExecutorLost, PairBlockError, Threads, sources
 from covmetric.solvers.blocks import solver as block_solver
 from tests.distributed.clusters import allowed_failures, kill_a_busy_worker, two_workers, wait_until, worker_pids
 from tests.problem.points import random_metric
@@ -49,10 +50,14 @@ class FaultyRecipe(RandomPairRecipe):
 
 
 class DeadlyRecipe(SlowRecipe):
-    """Block 3 ends the process of a worker."""
+    """One block ends the process of a worker."""
+
+    def __init__(self, *arguments, deadly=3, **settings):
+        super().__init__(*arguments, **settings)
+        self.deadly = deadly
 
     def make(self, index, count):
-        if index == 3 and os.getpid() != self.pid:
+        if index == self.deadly and os.getpid() != self.pid:
             os._exit(1)
         return super().make(index, count)
 
@@ -273,4 +278,44 @@ def test_a_block_that_ends_its_workers_is_named(client, monkeypatch):
     problem = recipe_problem(DeadlyRecipe)
     with allowed_failures(client, 0), pytest.raises(PairBlockError, match=r"blocks-0-3.*more memory"):
         solve(problem, executor=client)
+    wait_until(lambda: len(worker_pids(client)) == 2)
+
+
+def test_the_deadly_block_is_found_among_those_that_waited(client, monkeypatch):
+    """Dask blames every task of a worker that dies, so that each of them has to run alone."""
+    monkeypatch.setattr(sources, "MAX_RANGES", 10)
+    problem = recipe_problem(DeadlyRecipe, K=70, deadly=2)
+    assert len(problem.source.ranges()) == 10
+    with allowed_failures(client, 0), pytest.raises(PairBlockError, match=r"^blocks 2 to 2 ended their worker.*memory"):
+        solve(problem, executor=client)
+    wait_until(lambda: len(worker_pids(client)) == 2)
+
+
+def test_blocks_that_end_no_worker_alone_are_all_named():
+    """A worker may also die because of another program; then nobody knows which block it was."""
+    from covmetric.problem.blocks.dask import DaskExecutor
+    from covmetric.problem.blocks.passes import CheckPass
+
+    problem = recipe_problem()
+    with in_this_process() as client:
+        executor = DaskExecutor(client)
+        error = executor._deadly(problem.source, CheckPass(), [1, 0], RuntimeError("a worker died"))
+    assert re.match(
+        "workers ended several times .* one of these blocks: 2 to 3, 0 to 1. Each of them alone", str(error)
+    )
+
+
+def test_data_that_only_a_dead_worker_had_are_placed_again(client):
+    from covmetric.problem.blocks.dask import DaskExecutor
+    from covmetric.problem.blocks.passes import LossPass
+
+    source, task = BlockProblem.split(random_problem("is", 5, 3, K=28)).source, LossPass(random_metric(5))
+    with DaskExecutor(client) as executor:
+        executor._place(source)
+        lost = executor._parts[0]
+        (holder,) = client.who_has([lost])[lost.key]
+        os.kill(worker_pids(client)[holder], signal.SIGKILL)
+        wait_until(lambda: holder not in client.scheduler_info(n_workers=-1)["workers"])
+        assert executor.run(source, task) == Threads().run(source, task)
+        assert executor._parts[0] is not lost
     wait_until(lambda: len(worker_pids(client)) == 2)

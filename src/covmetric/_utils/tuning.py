@@ -21,11 +21,20 @@ ONE_THREAD_BELOW = 256
 CHUNK_BYTES = 2**19
 # Arrays over all pairs are kept up to this size. Computing larger ones costs more than they save.
 KEPT_BYTES = 2**24
+# Lower triangles of at least this many bytes in all are summed up by compiled loops, which scale with threads
+# (python -m benchmarks.scale threads). If W has at most so many rows, such loops also compute them: on one thread they
+# take 0.4 times as long as BLAS at n = 9, 0.7 times at n = 22 and 0.9 times at n = 50.
+COMPILED_FROM_BYTES, LOOPS_UP_TO_ROWS = 2**22, 48
 # Pairs per block of a large problem: differences of this many bytes, and between these numbers of pairs. Blocks are
 # the unit of work of threads and workers: large enough that handing one out takes no time, small enough that eight
 # threads have several each.
 BLOCK_BYTES = 2**25
 BLOCK_PAIRS = (2**10, 2**16)
+# Pairs that are arrays are split into a multiple of this many blocks of equal size, so that the last blocks do not
+# leave threads idle.
+BLOCKS_MULTIPLE = 4
+# Passes of a few operations per pair run in one thread if there are fewer pairs than this.
+LIGHT_PASS_PAIRS = 2**18
 # Consecutive blocks are summed up together if there are more than this many, so that what a step moves does not grow
 # with the number of pairs.
 MAX_RANGES = 256

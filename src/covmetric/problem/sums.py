@@ -9,15 +9,17 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from scipy.linalg import lapack
 
 from covmetric._utils.distances import squared_distances
 from covmetric._utils.half_vectors import HalfVectors, half_vectors_of
-from covmetric._utils.tuning import CHUNK_BYTES, KEPT_BYTES
+from covmetric._utils.tuning import CHUNK_BYTES, COMPILED_FROM_BYTES, KEPT_BYTES, LOOPS_UP_TO_ROWS
 from covmetric._utils.validation import FloatArray, IntArray, read_only
 from covmetric.problem.coordinates import CoordinateError
 from covmetric.problem.error_free import exact_difference
 
 # Pairs that are summed up at a time where the triangles are kept: the error of a sum grows with its number of terms.
+# `compiled.signed_sums` has the same number.
 _SUM_BLOCK = 1024
 # Differences of images lose all digits if two examples are nearly equal: the error is that of the images. Pairs whose
 # squared norm is below this fraction of that of an example are transformed after they are subtracted.
@@ -40,6 +42,50 @@ def is_multiple_of_identity(matrix: FloatArray) -> bool:
     """
     diagonal = matrix.diagonal()
     return bool(np.count_nonzero(matrix) == len(matrix) and (diagonal == diagonal[0]).all() and diagonal[0] != 0.0)
+
+
+def triangular_factor_of(matrix: FloatArray) -> FloatArray:
+    """Return the upper triangular R with R^T R = M^T M, by QR.
+
+    The routine of SciPy is used, because that of NumPy gains nothing from a second thread.
+
+    Parameters
+    ----------
+    matrix : array of shape (q, n)
+        The matrix M.
+
+    Returns
+    -------
+    array of shape (min(q, n), n)
+    """
+    factored = lapack.dgeqrf(matrix)[0]
+    return np.asarray(np.triu(factored[: matrix.shape[1]]))
+
+
+@functools.cache
+def _compiled_sums() -> Any:
+    """Import the compiled sums once; small problems do without them, and without the time to load Numba."""
+    from covmetric.problem import compiled
+
+    return compiled
+
+
+def _signed_sums(weights: FloatArray, triangles: FloatArray) -> FloatArray:
+    """Return the sums of w_k triangle_k over the positive weights, and of -w_k triangle_k over the negative ones.
+
+    Blocks of rows are summed up first, which keeps the bound on the rounding error small.
+    """
+    if triangles.nbytes >= COMPILED_FROM_BYTES:
+        sums = np.empty((2, triangles.shape[1]))
+        _compiled_sums().signed_sums(triangles, weights, *sums)
+        return sums
+    parts = np.empty((2, len(weights)))
+    np.maximum(weights, 0.0, out=parts[0])
+    np.subtract(parts[0], weights, out=parts[1])
+    total = parts[:, :_SUM_BLOCK] @ triangles[:_SUM_BLOCK]
+    for start in range(_SUM_BLOCK, len(triangles), _SUM_BLOCK):
+        total += parts[:, start : start + _SUM_BLOCK] @ triangles[start : start + _SUM_BLOCK]
+    return np.asarray(total)
 
 
 class Examples:
@@ -115,6 +161,8 @@ class PairSums:
         Arrays over all pairs are kept up to this size. None means `tuning.KEPT_BYTES`.
     examples : Examples or None, default=None
         The examples, if other sums over pairs share them. None creates them from `rows`.
+    norms : array of shape (K,) or None, default=None
+        The squared norms ||F_k||^2, if they are known.
 
     Examples
     --------
@@ -136,6 +184,7 @@ class PairSums:
         coordinates: CoordinateError | None = None,
         kept_bytes: float | None = None,
         examples: Examples | None = None,
+        norms: FloatArray | None = None,
     ) -> None:
         self.rows = rows
         self.pairs = pairs
@@ -144,7 +193,7 @@ class PairSums:
         self.examples = Examples(rows) if examples is None else examples
         self._kept_differences: FloatArray | None = None
         self._kept_triangles: FloatArray | None = None
-        self._kept_norms: FloatArray | None = None
+        self._kept_norms = norms
         self._n_users = 0
         self._lock = threading.Lock()
 
@@ -195,11 +244,18 @@ class PairSums:
             return None
         with self._lock:
             if self._kept_triangles is None:
-                triangles = np.empty((len(self.pairs), size))
-                for part, F in self._chunks(keep=False):
-                    self.half.lower(np.matmul(np.swapaxes(F, 1, 2), F), out=triangles[part])
-                self._kept_triangles = read_only(triangles)
+                self._kept_triangles = read_only(self._computed_triangles(size))
             return self._kept_triangles
+
+    def _computed_triangles(self, size: int) -> FloatArray:
+        """Return the lower triangles of all A_k, which have so many entries each."""
+        triangles = np.empty((len(self.pairs), size))
+        if triangles.nbytes >= COMPILED_FROM_BYTES and self.rows.shape[2] <= LOOPS_UP_TO_ROWS:
+            _compiled_sums().lower_triangles(self.rows, self.pairs, triangles)
+        else:
+            for part, F in self._chunks(keep=False):
+                self.half.lower(np.matmul(np.swapaxes(F, 1, 2), F), out=triangles[part])
+        return triangles
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
@@ -383,7 +439,7 @@ class PairSums:
         n = self.rows.shape[2]
         triangles = self.lower_triangles() if transform is None else None
         if triangles is not None:
-            return self.half.from_lower(self._blocked_sum(np.maximum(weights, 0.0), triangles))
+            return self.half.from_lower(_signed_sums(weights, triangles)[0])
         total = np.zeros((n, n))
         for flat in self._weighted_rows(weights):
             if transform is not None:
@@ -409,20 +465,8 @@ class PairSums:
         triangles = self.lower_triangles()
         if triangles is None:
             return self.gram(weights), self.gram(-weights)
-        # Both sums take one pass over the triangles.
-        parts = np.empty((2, len(weights)))
-        np.maximum(weights, 0.0, out=parts[0])
-        np.subtract(parts[0], weights, out=parts[1])
-        plus, minus = self.half.from_lower(self._blocked_sum(parts, triangles))
+        plus, minus = self.half.from_lower(_signed_sums(weights, triangles))
         return plus, minus
-
-    @staticmethod
-    def _blocked_sum(weights: FloatArray, triangles: FloatArray) -> FloatArray:
-        """Return weights @ triangles by blocks, which keeps the bound on its rounding error small."""
-        total = weights[..., :_SUM_BLOCK] @ triangles[:_SUM_BLOCK]
-        for start in range(_SUM_BLOCK, len(triangles), _SUM_BLOCK):
-            total += weights[..., start : start + _SUM_BLOCK] @ triangles[start : start + _SUM_BLOCK]
-        return np.asarray(total)
 
     @property
     def inner_product_length(self) -> int:
@@ -486,7 +530,10 @@ class PairSums:
         """
         triangles = self.lower_triangles()
         if triangles is not None:
-            return self.half.from_lower(weights @ triangles)
+            if triangles.nbytes < COMPILED_FROM_BYTES:
+                return self.half.from_lower(weights @ triangles)
+            plus, minus = _signed_sums(weights, triangles)
+            return self.half.from_lower(plus - minus)
         return self.gram(weights) - self.gram(-weights)
 
     def hessian_product(self, E: FloatArray, weights: FloatArray, indices: IntArray) -> FloatArray:
@@ -533,7 +580,7 @@ class PairSums:
         """
         R = np.eye(self.rows.shape[2]) if start is None else start
         for flat in self._weighted_rows(weights):
-            R = np.asarray(np.linalg.qr(np.vstack([R, flat]), mode="r"))
+            R = triangular_factor_of(np.vstack([R, flat]))
         return R
 
     def _weighted_rows(self, weights: FloatArray) -> Iterator[FloatArray]:

@@ -22,6 +22,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import get_cython_function_address, intrinsic
 
+from covmetric._utils.compiling import jit as _jit
+from covmetric._utils.compiling import jit_sums as _jit_sums
 from covmetric._utils.tuning import SMALL_SOLVE, SMALL_TRIDIAGONAL
 
 if TYPE_CHECKING:
@@ -53,19 +55,6 @@ _dsyrk = _external("cython_blas", "dsyrk", _C, _C, _I, _I, _D, _D, _I, _D, _D, _
 _dsytrd = _external("cython_lapack", "dsytrd", _C, _I, _D, _I, _D, _D, _D, _D, _I, _I)
 _dpotrf = _external("cython_lapack", "dpotrf", _C, _I, _D, _I, _I)
 _dgelqf = _external("cython_lapack", "dgelqf", _I, _I, _D, _I, _D, _D, _I, _I)
-
-
-def _jit(function: Any, **options: Any) -> Any:
-    """Compile at the first call, and cache on disk if a folder is writable."""
-    try:
-        return numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function)
-    except RuntimeError:  # "cannot cache function: no locator available"
-        return numba.njit(nogil=True, error_model="numpy", **options)(function)
-
-
-# Plain sums may be reassociated and use fused operations, which changes their last digits only. No other assumption of
-# `fastmath` is allowed: NaN and infinity keep their meaning. `python -m benchmarks.sums` prints the speed-up.
-_jit_sums = functools.partial(_jit, fastmath={"reassoc", "contract"})
 
 
 @dataclass(frozen=True)

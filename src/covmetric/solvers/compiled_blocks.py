@@ -12,6 +12,7 @@ import math
 
 import numpy as np
 
+from covmetric._utils.compiling import jit as _jit
 from covmetric.solvers.compiled import (
     _LOWER,
     _NORMAL,
@@ -26,7 +27,6 @@ from covmetric.solvers.compiled import (
     _dsyrk,
     _dtrsm,
     _gram,
-    _jit,
     _product,
     _tridiagonal_loops,
     find_root,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import threading
+import time
 from concurrent.futures import CancelledError
 
 import numpy as np
@@ -12,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from covmetric import Status, solve, solve_path
 from covmetric._utils.half_vectors import half_vectors_of
 from covmetric.problem import BlockProblem
-from covmetric.problem.blocks import Executor, ExecutorLost, PairBlockError, Threads
+from covmetric.problem.blocks import Executor, ExecutorLost, PairBlockError, Threads, sources
 from covmetric.problem.blocks import executors as block_executors
 from covmetric.problem.blocks.dask import DaskExecutor
 from covmetric.problem.blocks.passes import CheckPass
@@ -90,6 +92,54 @@ def test_a_block_that_fails_is_named():
     for n_jobs in (1, 2):
         with pytest.raises(PairBlockError, match="blocks 3 to 5 failed: MemoryError: too large"):
             BlockProblem.split(random_problem(), Threads(n_jobs)).total(Failing())
+
+
+def test_the_first_of_several_blocks_that_fail_is_named():
+    class Failing(CheckPass):
+        def of_block(self, block):
+            if block.index in (4, 7):
+                time.sleep(0.05 if block.index == 4 else 0.0)
+                raise MemoryError(f"block {block.index}")
+            return super().of_block(block)
+
+    for n_jobs in (1, 2, 3):
+        with pytest.raises(PairBlockError, match="MemoryError: block 4"):
+            BlockProblem.split(random_problem(), Threads(n_jobs)).total(Failing())
+
+
+def test_an_error_of_a_helping_thread_is_not_lost():
+    class Leaving(CheckPass):
+        def of_block(self, block):
+            if threading.current_thread() is not threading.main_thread():
+                raise SystemExit("left")
+            time.sleep(0.02)
+            return super().of_block(block)
+
+    with Threads(2) as executor, pytest.raises(SystemExit, match="left"):
+        BlockProblem.split(random_problem(), executor).total(Leaving())
+
+
+def test_light_passes_of_few_pairs_run_in_one_thread(monkeypatch):
+    class Light(CheckPass):
+        is_light = True
+
+        def of_block(self, block):
+            names.add(threading.current_thread().name)
+            time.sleep(0.005)
+            return super().of_block(block)
+
+    for light_pairs, n_threads in ((10**9, 1), (0, 2)):
+        names: set[str] = set()
+        monkeypatch.setattr(block_executors, "LIGHT_PASS_PAIRS", light_pairs)
+        with Threads(2) as executor:
+            BlockProblem.split(random_problem(), executor).total(Light())
+        assert len(names) == n_threads
+
+
+def test_blocks_of_arrays_have_equal_sizes(monkeypatch):
+    monkeypatch.setattr(sources, "BLOCK_PAIRS", (4, 10))
+    source = BlockProblem.split(random_problem(K=60)).source
+    assert [source.block(k).problem.n_pairs for k in range(source.n_blocks)] == [8] * 7 + [4]
 
 
 def test_asking_for_other_attributes_gathers_nothing(monkeypatch):

@@ -81,24 +81,32 @@ class DaskExecutor(Executor):
 
     def _value(self, source: PairSource, task: PairPass) -> Any:
         """Return the sum over all ranges."""
+        from distributed import KilledWorker
+
         self._place(source)
         # Arrays in the messages of Dask need not be aligned, which changes the order of sums; those in bytes are.
         sent: Any = pickle.dumps(task)
         if len(sent) > _LARGE_PASS:
             sent = self._client.scatter(sent, broadcast=True, hash=False)
-        # The names of tasks are in Dask's messages about workers that died.
-        run = uuid.uuid4().hex
-        futures = [
-            self._client.submit(
-                _run_range,
-                *(self._examples, part, sent, first, last),
-                key=f"blocks-{first}-{last - 1}-{run}",
-                retries=_RETRIES,
-            )
-            for part, (first, last) in zip(self._parts, source.ranges(), strict=True)
-        ]
+        futures = [self._submitted(k, bounds, sent) for k, bounds in enumerate(source.ranges())]
         total = self._client.submit(_combined, sent, futures, pure=False, retries=_RETRIES)
-        return pickle.loads(self._result(total, futures))
+        try:
+            return pickle.loads(self._result(total, futures))
+        except KilledWorker as error:
+            # Dask also blames tasks that were waiting on a worker when another one ended it.
+            suspects = _suspects(futures)
+            self._client.cancel([total, *futures])
+            raise self._deadly(source, task, suspects, error) from error
+
+    def _submitted(self, k: int, bounds: tuple[int, int], sent: Any) -> Any:
+        """Let a worker sum up a range of blocks. Its name is in Dask's messages about workers that died."""
+        first, last = bounds
+        return self._client.submit(
+            _run_range,
+            *(self._examples, self._parts[k], sent, first, last),
+            key=f"blocks-{first}-{last - 1}-{uuid.uuid4().hex}",
+            retries=_RETRIES,
+        )
 
     def _result(self, future: Any, parts: list[Any]) -> Any:
         """Wait for a future, and look for Ctrl-C and for the end of the cluster in the meantime."""
@@ -109,19 +117,50 @@ class DaskExecutor(Executor):
                 self._pause()
             try:
                 return future.result(timeout=_PATIENCE)
-            except KilledWorker as error:
-                raise _deadly(error) from error
             except CancelledError:
                 # The sum may be given up before the error of its part is told.
-                errors = [part.exception() for part in parts if part.status == "error"]
-                deadly = [error for error in errors if isinstance(error, KilledWorker)]
-                if deadly:
-                    raise _deadly(deadly[0]) from deadly[0]
+                for part in parts:
+                    error = part.exception() if part.status == "error" else None
+                    if isinstance(error, KilledWorker):
+                        raise error from None
                 raise
             except TimeoutError:
                 if future.done():
                     continue
                 self._check_alive()
+
+    def _deadly(self, source: PairSource, task: PairPass, suspects: list[int], error: BaseException) -> PairBlockError:
+        """Return the error for the blocks that end their workers. Each suspected range runs alone to find them."""
+        from distributed import KilledWorker
+
+        ranges = source.ranges()
+        advice = "give the workers more memory, or use more of them"
+        for k in suspects if len(ranges) > 1 else []:
+            try:
+                self._run_alone(source, task, k)
+            except KilledWorker as proof:
+                error, suspects = proof, [k]
+                break
+            except PairBlockError:  # it fails, but its worker survives
+                continue
+        names = ", ".join(f"{ranges[k][0]} to {ranges[k][1] - 1}" for k in suspects)
+        if len(suspects) == 1:
+            return PairBlockError(f"blocks {names} ended their worker several times ({error}); {advice}")
+        return PairBlockError(
+            f"workers ended several times while they had one of these blocks: {names}. Each of them alone ended no "
+            f"worker ({error}); {advice}"
+        )
+
+    def _run_alone(self, source: PairSource, task: PairPass, k: int) -> None:
+        """Compute one range while nothing else runs; data that were lost with workers are sent again."""
+        for _ in range(_MAX_REPEATS):
+            try:
+                self._place(source)
+                self._result(self._submitted(k, source.ranges()[k], pickle.dumps(task)), [])
+                return
+            except CancelledError:
+                self._check_alive()
+                self.close()
 
     def _check_alive(self, cause: BaseException | None = None) -> None:
         """Raise ExecutorLost if the scheduler of the cluster is gone."""
@@ -132,11 +171,10 @@ class DaskExecutor(Executor):
             raise ExecutorLost("the connection to the scheduler of the cluster was lost") from cause
 
 
-def _deadly(error: BaseException) -> PairBlockError:
-    """Return the error for blocks that end their workers."""
-    return PairBlockError(
-        f"a block of pairs ended its worker several times ({error}); give the workers more memory, or use more of them"
-    )
+def _suspects(futures: list[Any]) -> list[int]:
+    """Return the ranges that may have ended their workers: those that Dask blames, then others that are not done."""
+    blamed = [k for k, future in enumerate(futures) if future.status == "error"]
+    return blamed + [k for k, future in enumerate(futures) if future.status not in ("error", "finished")]
 
 
 def _run_range(examples: Examples, source: PairSource, task: bytes, first: int, last: int) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from covmetric._utils.threads import one_thread
+from covmetric._utils.tuning import LIGHT_PASS_PAIRS
 from covmetric.problem.blocks.passes import PairPass
 from covmetric.problem.blocks.sources import PairSource
 
@@ -138,41 +140,87 @@ class Executor(ABC):
 class Threads(Executor):
     """Runs blocks in threads of this process. A block uses one BLAS thread, however many threads there are.
 
+    The thread that asks for a pass is one of them. Each thread takes the next range of blocks when it is done with one.
+
     Parameters
     ----------
     n_jobs : int, default=1
         The number of threads.
     pause : callable or None, default=None
-        Called before each block if there is one thread, otherwise before each range of blocks; it may raise an
-        exception to end the pass.
+        Called by the thread that asks for a pass, before each of its blocks; it may raise an exception to end the pass.
     """
 
     def __init__(self, n_jobs: int = 1, pause: Callable[[], None] | None = None) -> None:
         self._n_jobs, self._pause = n_jobs, pause
-        self._pool = ThreadPoolExecutor(n_jobs, thread_name_prefix="covmetric") if n_jobs > 1 else None
+        self._pool = ThreadPoolExecutor(n_jobs - 1, thread_name_prefix="covmetric") if n_jobs > 1 else None
 
     def close(self) -> None:
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
 
     def values(self, source: PairSource, task: PairPass) -> Iterator[Any]:
-        ranges = source.ranges()
+        work = _SharedPass(source, task)
+        alone = self._pool is None or (task.is_light and source.n_pairs < LIGHT_PASS_PAIRS)
         with one_thread():
-            if self._pool is None or len(ranges) == 1:
-                for first, last in ranges:
-                    yield sum_of_range(source, task, first, last, self._pause)
-                return
-            futures = [self._pool.submit(sum_of_range, source, task, first, last) for first, last in ranges]
+            helpers = [] if alone else self._helpers(work)
             try:
-                yield from self._results(futures)
+                while work.run_next(self._pause):
+                    yield from work.ready()
             finally:
-                for future in futures:
-                    future.cancel()
-                wait([future for future in futures if future.running()])
+                work.stop()
+                wait(helpers)
+            for helper in helpers:
+                helper.result()  # which raises what is not the error of a block
+            yield from work.ready()
 
-    def _results(self, futures: list[Future[Any]]) -> Iterator[Any]:
-        for k, future in enumerate(futures):
-            if self._pause is not None:
-                self._pause()
-            yield future.result()
-            futures[k] = Future()  # a value is no longer needed once it has been added
+    def _helpers(self, work: _SharedPass) -> list[Future[None]]:
+        """Let other threads take part in a pass."""
+        assert self._pool is not None
+        return [self._pool.submit(work.run) for _ in range(min(self._n_jobs, work.n_ranges) - 1)]
+
+
+class _SharedPass:
+    """A pass whose ranges of blocks are taken by several threads, one after the other, in their order."""
+
+    def __init__(self, source: PairSource, task: PairPass) -> None:
+        self._source, self._task, self._ranges = source, task, source.ranges()
+        self.n_ranges = len(self._ranges)
+        self._waiting = deque(range(self.n_ranges))  # whose methods are atomic
+        self._done: dict[int, Any] = {}
+        self._failed: dict[int, Exception] = {}
+        self._n_returned = 0
+
+    def run(self) -> None:
+        """Compute ranges until none is left."""
+        while self.run_next():
+            pass
+
+    def run_next(self, pause: Callable[[], None] | None = None) -> bool:
+        """Compute the next range; return whether there was one."""
+        if pause is not None:
+            pause()
+        try:
+            k = self._waiting.popleft()
+        except IndexError:
+            return False
+        try:
+            self._done[k] = sum_of_range(self._source, self._task, *self._ranges[k], pause)
+        except Exception as error:
+            self._failed[k] = error
+            self.stop()
+        return True
+
+    def stop(self) -> None:
+        """Leave the ranges alone that nobody has taken."""
+        self._waiting.clear()
+
+    def ready(self) -> Iterator[Any]:
+        """Yield the values that are due, in the order of the ranges; raise the error of the first range that failed.
+
+        Ranges are taken in their order, so that which of several errors is raised does not depend on the threads.
+        """
+        while self._n_returned in self._done:
+            self._n_returned += 1
+            yield self._done.pop(self._n_returned - 1)  # a value is no longer needed once it has been added
+        if self._n_returned in self._failed:
+            raise self._failed[self._n_returned]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from covmetric.problem.blocks.sources import PairBlock
 from covmetric.problem.checks import check_scale
 from covmetric.problem.error_free import DoubleSum, weighted_gram
 from covmetric.problem.metric_problem import MetricProblem
-from covmetric.problem.sums import is_multiple_of_identity
+from covmetric.problem.sums import is_multiple_of_identity, triangular_factor_of
 
 
 class PairPass(ABC):
@@ -29,6 +29,9 @@ class PairPass(ABC):
     >>> CheckPass().combine((1.0, 2.0), (3.0, 4.0))
     (4.0, 6.0)
     """
+
+    #: Whether a block takes a few operations per pair only, so that threads do not pay unless there are many pairs.
+    is_light: ClassVar[bool] = False
 
     @abstractmethod
     def of_block(self, block: PairBlock) -> Any:
@@ -114,6 +117,8 @@ class DualPass(PairPass):
 class DualLossPass(PairPass):
     """The sum of the dual losses of multipliers, its size, and how far it moves with t."""
 
+    is_light: ClassVar[bool] = True
+
     multipliers: PairMultipliers
 
     def of_block(self, block: PairBlock) -> tuple[float, float, float]:
@@ -123,6 +128,8 @@ class DualLossPass(PairPass):
 @dataclass(frozen=True)
 class LossDerivativesPass(PairPass):
     """The derivatives of the dual losses along the ray of multipliers, at a scale theta."""
+
+    is_light: ClassVar[bool] = True
 
     multipliers: PairMultipliers
     theta: float
@@ -182,7 +189,7 @@ class SimilarFactorPass(PairPass):
         return block.problem.sums.triangular_factor(signed, start=np.empty((0, block.problem.n)))
 
     def combine(self, first: FloatArray, second: FloatArray) -> FloatArray:
-        return np.asarray(np.linalg.qr(np.vstack([first, second]), mode="r"))
+        return triangular_factor_of(np.vstack([first, second]))
 
 
 @dataclass(frozen=True)

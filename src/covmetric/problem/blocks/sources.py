@@ -8,7 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from covmetric._utils.tuning import BLOCK_BYTES, BLOCK_PAIRS, EXAMPLE_ENTRY, MAX_RANGES, VECTOR_PRODUCT_UNCACHED
+from covmetric._utils.tuning import (
+    BLOCK_BYTES,
+    BLOCK_PAIRS,
+    BLOCKS_MULTIPLE,
+    EXAMPLE_ENTRY,
+    MAX_RANGES,
+    VECTOR_PRODUCT_UNCACHED,
+)
 from covmetric.constraints import LabelledPairs, PairRecipe
 from covmetric.problem.blocks.keys import fingerprint
 from covmetric.problem.coordinates import CoordinateError
@@ -36,6 +43,13 @@ def block_pairs(n: int, m: int) -> int:
     """
     low, high = BLOCK_PAIRS
     return min(max(BLOCK_BYTES // (8 * n * m), low), high)
+
+
+def _even_block_pairs(n_pairs: int, size: int) -> int:
+    """Return a size of blocks that splits the pairs evenly: at most `size`, and not below the smallest size."""
+    count = -(-n_pairs // size)
+    even = -(-n_pairs // (count + -count % BLOCKS_MULTIPLE))
+    return even if even >= BLOCK_PAIRS[0] else size
 
 
 def n_blocks_of(problem: MetricProblem) -> int:
@@ -257,12 +271,14 @@ class ArrayPairs(PairSource):
     def __init__(self, problem: MetricProblem, memory: float = 2**30) -> None:
         sums = problem.sums
         super().__init__(sums.examples, problem.n_pairs, problem.slack, sums.coordinates)
+        self.block_pairs = _even_block_pairs(problem.n_pairs, self.block_pairs)
         self.keeps_blocks = True
         size = sums.half.size
         fits = problem.m > 1 and 8.0 * problem.n_pairs * size <= memory
         self.keeps_triangles = fits and VECTOR_PRODUCT_UNCACHED * size < pass_work(self)
         self._pairs = problem.pairs
         self._similar, self._bounds, self._weights = problem.similar, problem.bounds, problem.weights
+        self._norms = problem.squared_norms
         self._offset = 0
         self._blocks: dict[int, PairBlock] = {}
 
@@ -272,7 +288,7 @@ class ArrayPairs(PairSource):
             start, stop = self.bounds_of(index)
             part = slice(start - self._offset, stop - self._offset)
             sums = PairSums(
-                self.examples.rows, self._pairs[part], self.coordinates, kept_bytes=0, examples=self.examples
+                self.examples.rows, self._pairs[part], self.coordinates, 0, self.examples, self._norms[part]
             )
             if self.keeps_triangles:
                 sums.lower_triangles(float("inf"))
@@ -292,6 +308,7 @@ class ArrayPairs(PairSource):
         source._offset, source._blocks = start, {}
         source._pairs, source._similar = self._pairs[start:stop], self._similar[start:stop]
         source._bounds, source._weights = self._bounds[start:stop], self._weights[start:stop]
+        source._norms = self._norms[start:stop]
         return source
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -300,6 +317,7 @@ class ArrayPairs(PairSource):
         # The order of sums depends on the alignment, and arrays that were sent to a worker need not be aligned.
         self._pairs, self._similar = np.require(self._pairs, None, "A"), np.require(self._similar, None, "A")
         self._bounds, self._weights = np.require(self._bounds, None, "A"), np.require(self._weights, None, "A")
+        self._norms = np.require(self._norms, None, "A")
 
     def release(self) -> None:
         self._blocks.clear()

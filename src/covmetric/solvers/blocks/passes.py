@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -157,6 +157,8 @@ class CandidatePass(PairPass):
 @dataclass(frozen=True)
 class MultiplePass(PairPass):
     """The sums of c, c s, c d'(s) s and c d''(s) s^2 over the pairs that are active in the metric w I."""
+
+    is_light: ClassVar[bool] = True
 
     w: float
     fraction: float
