@@ -185,3 +185,23 @@ def test_a_cluster_without_workers_is_a_lost_executor(error):
     executor: Executor = DaskExecutor(LostClient(error))
     with pytest.raises(ExecutorLost, match="the workers of the cluster were lost"):
         executor.run(BlockProblem.split(random_problem()).source, CheckPass())
+
+
+class LateFuture:
+    """A future that is not ready in time, which Dask sometimes tells by an error of its own."""
+
+    def __init__(self):
+        self.errors = [TimeoutError(), UnboundLocalError("result"), TimeoutError()]
+
+    def done(self):
+        return False
+
+    def result(self, timeout):
+        if self.errors:
+            raise self.errors.pop()
+        return "value"
+
+
+def test_a_future_that_is_late_is_waited_for():
+    pytest.importorskip("distributed")
+    assert DaskExecutor(LostClient(None))._result(LateFuture(), []) == "value"

@@ -128,6 +128,8 @@ class DaskExecutor(Executor):
                 if future.done():
                     continue
                 self._check_alive()
+            except UnboundLocalError:  # instead of a timeout, now and then: dask/distributed issue 8514
+                self._check_alive()
 
     def _deadly(self, source: PairSource, task: PairPass, suspects: list[int], error: BaseException) -> PairBlockError:
         """Return the error for the blocks that end their workers. Each suspected range runs alone to find them."""
