@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import re
+from fractions import Fraction
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from covmetric._utils.rounding import describe_factors, rounded_down, rounded_up
@@ -17,11 +18,14 @@ def test_rounding_keeps_the_side(value, digits):
 
 
 @given(st.floats(1e-300, 1e300), st.integers(1, 12))
+@example(1e100, 2)
 def test_rounding_needs_no_more_digits(value, digits):
     for rounded in (rounded_down(value, digits), rounded_up(value, digits)):
         if math.isfinite(rounded):
             assert float(f"{rounded:.{digits - 1}e}") == rounded
-            assert abs(rounded - value) <= 10.0 ** (1 - digits) * value
+            # In exact arithmetic; the decimal number is then rounded to a double.
+            change = abs(Fraction(rounded) - Fraction(value))
+            assert change <= Fraction(10) ** (1 - digits) * Fraction(value) + Fraction(math.ulp(rounded))
 
 
 @given(st.floats(1e-14, 5.0))
