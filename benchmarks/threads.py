@@ -2,8 +2,9 @@
 
 All ways of solving a problem take turns, and the best round of each counts. BLAS uses one thread. Wall-clock times
 depend on the other jobs of the machine, so the table shows how many cores these have used during the best round with
-two threads; a speedup of two needs two idle cores. Times of the processor hardly depend on them. The limit is what two
-processes gain that solve the problem at the same time, each with one thread: they share no lock and no interpreter.
+two threads; a speedup of two needs two idle cores. Processor times hardly depend on them. The column "2 proc" has the
+speedup of two processes that solve the problem at the same time, each with one thread: they share no lock and no
+interpreter.
 """
 
 from __future__ import annotations
@@ -54,10 +55,10 @@ def run(options: argparse.Namespace) -> None:
     solve(BlockProblem.split(make_paper_problem(4, 6, 1e-1)))
     print(f"Newton to 1e-6 on simulated classes, m = n, slack 'is', best of {options.rounds}. Whole: not in blocks.")
     print("In passes: the part of the work that threads share. Others: cores that other jobs used in the best round")
-    print("of two threads. Limit: what two processes gain that solve the problem at the same time.")
+    print("of two threads. 2 proc: the speedup of two processes that solve the problem at the same time.")
     print(f"\n{'':>20} {'seconds':^26} {'one/':>5} {'':>5} {'in':>6}   {'processor':^26} {'one/':>5}")
     names = f"{'whole':>8} {'one':>8} {'two':>8}"
-    left, right = f"{names} {'two':>5} {'limit':>5} {'passes':>6}", f"{names} {'whole':>5} {'others':>6}"
+    left, right = f"{names} {'two':>5} {'2 proc':>6} {'passes':>6}", f"{names} {'whole':>5} {'others':>6}"
     print(f"{'n':>4} {'K':>8} {'lambda':>6} {left}   {right} {'bits':>9}")
     with threadpool_limits(1, user_api="blas"), two_processes() as processes:
         for n, K in SIZES + SMALL_SIZES:

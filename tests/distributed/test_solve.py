@@ -299,10 +299,11 @@ def test_blocks_that_end_no_worker_alone_are_all_named():
     problem = recipe_problem()
     with in_this_process() as client:
         executor = DaskExecutor(client)
-        error = executor._deadly(problem.source, CheckPass(), [1, 0], RuntimeError("a worker died"))
-    assert re.match(
-        "workers ended several times .* one of these blocks: 2 to 3, 0 to 1. Each of them alone", str(error)
-    )
+        arguments = problem.source, CheckPass()
+        error = executor._error_of_deadly_blocks(*arguments, [1, 0], RuntimeError("a worker died"))
+        of_the_sum = executor._error_of_deadly_blocks(*arguments, [], RuntimeError("a worker died"))
+    assert re.match("workers died several times .* one of these blocks: 2 to 3, 0 to 1. Run alone", str(error))
+    assert re.match("workers died several times while adding up the blocks .*memory", str(of_the_sum))
 
 
 def test_data_that_only_a_dead_worker_had_are_placed_again(client):

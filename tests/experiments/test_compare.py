@@ -166,6 +166,19 @@ def test_interrupted_search_is_not_a_result(data, add_methods, monkeypatch):
     assert len(calls) == 3
 
 
+def test_interrupted_calibration_is_not_a_result(data, add_methods, monkeypatch):
+    """CovMetricClassifier(rule='auto') keeps its best rule after Ctrl-C; a comparison must not count it."""
+
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(CovMetricCV, "_out_of_fold", interrupted)
+    search = CovMetricCV("log", lambdas=[0.1], rule=["mean", "neighbors"], random_state=0)
+    add_methods(cut=Method("learned", lambda _: CovMetricClassifier(search, rule="auto")))
+    table = compare(data.X, data.y, methods=["log-3nn", "cut"], folds=2)
+    assert table.interrupted and [row.method for row in table.rows] == ["log-3nn"]
+
+
 def test_interrupted_solve_is_not_a_result(data, add_methods):
     """A solver returns its best W after Ctrl-C; a comparison must not count it."""
 

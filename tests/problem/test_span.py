@@ -238,7 +238,7 @@ def true_residuals(problem, reduction):
 
 
 @pytest.mark.usefixtures("any_size")
-@pytest.mark.parametrize("correlated", [0.0, 1.0, 30.0])
+@pytest.mark.parametrize("correlated", [0.0, 1.0, 3.0])
 @pytest.mark.parametrize("m", [1, 2])
 def test_errors_of_factor_coordinates_bound_the_true_ones(m, correlated):
     """The coordinates come from a Cholesky factor. They are worse for examples that are nearly dependent."""
@@ -248,6 +248,7 @@ def test_errors_of_factor_coordinates_bound_the_true_ones(m, correlated):
     )
     problem = MetricProblem(examples, problem.pairs, problem.similar, problem.bounds, problem.weights)
     reduction = reduce_to_span(problem)
+    assert span_module._few_columns(span_module._centre(problem)).given is not None
     chosen, true = true_residuals(problem, reduction)
     bounds = reduction.problem.sums.coordinates.examples[chosen]
     assert (true <= bounds).all()

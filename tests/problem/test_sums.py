@@ -253,3 +253,14 @@ def test_exact_rows_have_no_rounding_error():
     for (i, j), h, r in zip(pairs[[0, 1, 3]], high.reshape(-1, 4), low.reshape(-1, 4), strict=True):
         for a, b, x, y in zip(rows[i].ravel(), rows[j].ravel(), h, r, strict=True):
             assert Fraction(x) + Fraction(y) == Fraction(a) - Fraction(b)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (2, 3), (3, 3), (300, 200)])
+def test_triangular_factor_has_the_gram_matrix_of_the_rows(shape, capfd):
+    """LAPACK complains about matrices without rows, which blocks without similar pairs have, on the terminal."""
+    M = np.random.default_rng(0).standard_normal(shape)
+    R = sums_module.triangular_factor_of(M)
+    assert R.shape == (min(shape), shape[1])
+    np.testing.assert_array_equal(R, np.triu(R))
+    np.testing.assert_allclose(R.T @ R, M.T @ M, atol=1e-10)
+    assert capfd.readouterr() == ("", "")

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from covmetric import Certificate, Dykstra, Hybrid, make_paper_problem, solve
+from covmetric import Certificate, Dykstra, Hybrid, Interior, make_paper_problem, solve
 from covmetric.problem import CertifiedPoint
-from covmetric.solvers import hybrid
+from covmetric.solvers import StepFailed, hybrid
 
 
 def certified(gap, tol=1e-6):
@@ -168,8 +168,26 @@ def test_newton_gives_up_a_warm_start_whose_gap_does_not_halve(gap, gives_up):
     later = replace(point, certificate=certificate)
     solver.resume(PROBLEM, state, later)
     assert state.solver.name == ("interior" if gives_up else "newton")
-    solver.resume(PROBLEM, state, later)
-    assert state.solver.name == ("interior" if gives_up else "newton"), "the next method has no warm start"
+    assert ("newton" in state.failed) is gives_up
+    state.last = later
+    solver.resume(PROBLEM, state, replace(point, certificate=replace(certificate, dual=0.1)))
+    assert state.solver.name == ("interior" if gives_up else "newton"), "only the first certificate counts"
+
+
+def test_newton_goes_on_if_no_other_method_starts(monkeypatch):
+    warm = solve(PROBLEM.replace(weights=PROBLEM.weights / 10.0), "newton").multipliers
+    solver, point = Hybrid(), PROBLEM.certified(None, warm)
+    state = solver.start(PROBLEM, point, np.random.default_rng(0))
+    state.failed.add("dykstra")
+    solver._switch(PROBLEM, state, point, "newton")
+
+    def fail(self, problem, point, rng):
+        raise StepFailed
+
+    monkeypatch.setattr(Interior, "start", fail)
+    solver.resume(PROBLEM, state, point)
+    assert state.solver.name == "newton"
+    assert state.is_last_resort
 
 
 def test_newton_takes_over_unless_its_path_is_long(costs, monkeypatch):

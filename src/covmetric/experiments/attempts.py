@@ -97,4 +97,4 @@ def _reason_of(error: Exception) -> str:
 def _was_interrupted(caught: list[warnings.WarningMessage]) -> bool:
     """Return whether a warning says that Ctrl-C ended a fit early."""
     messages = [str(one.message) for one in caught]
-    return any(text.startswith(Status.INTERRUPTED.name) or "search was cut short" in text for text in messages)
+    return any(text.startswith(Status.INTERRUPTED.name) or "was cut short" in text for text in messages)

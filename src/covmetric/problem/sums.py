@@ -58,7 +58,10 @@ def triangular_factor_of(matrix: FloatArray) -> FloatArray:
     -------
     array of shape (min(q, n), n)
     """
-    factored = lapack.dgeqrf(matrix)[0]
+    if len(matrix) == 0:  # LAPACK takes no matrix without rows
+        return matrix
+    # The least workspace that SciPy takes by default is twice as slow from 200 columns on.
+    factored = lapack.dgeqrf(matrix, lwork=int(lapack.dgeqrf_lwork(*matrix.shape)[0]))[0]
     return np.asarray(np.triu(factored[: matrix.shape[1]]))
 
 

@@ -31,13 +31,13 @@ _NEWTON_STEPS, _INTERIOR_STEPS = 5.0, 16.0
 # per row of W. The number grows with n because a step lowers the objective, which is a sum over n eigenvalues, by about
 # a constant.
 _STEPS_AFTER_RETREAT, _STEPS_PER_ROW = 15.0, 1.0 / 6.0
-# The rate of Dykstra is judged after so many epochs. If every other method would take long, it is judged after this
-# part of the time of interior points, because the gap need not shrink in every epoch.
+# The rate of Dykstra is judged after this many epochs. If Newton's path from the identity is long, it is judged only
+# after this fraction of the interior-point time, because the gap need not shrink in every epoch.
 _FIRST_EPOCHS, _PATIENCE = 2, 0.05
-# The epochs to the tolerance, in those that the rate so far predicts: the decrease slows down.
+# Dykstra needs about this many times the epochs that its rate so far predicts, because the decrease slows down.
 _SLOWING = 1.5
-# From a warm start, Newton's method is about to converge at its first certificate, or it crawls: then the gap is larger
-# than this part of that of the warm start.
+# After Dykstra has crawled, Newton's method gives up a warm start if the gap at its first certificate still exceeds
+# this fraction of the gap at the start: it then crawls, too.
 _WARM_DECREASE = 0.5
 # The steps that Newton's method takes at each point of its path, and their number per row of W.
 _STEPS_PER_POINT, _STEPS_PER_POINT_AND_ROW = 5.0, 1.0 / 20.0
@@ -251,11 +251,25 @@ class Hybrid(Solver[HybridState]):
                     return
                 if _dykstra_crawls(problem, state):
                     raise StepFailed
-            elif point.certificate.relative_gap > _WARM_DECREASE * state.warm_gap and not state.is_last_resort:
-                raise StepFailed
+            elif self._gave_up_warm_start(problem, state, point):
+                return
             state.solver.resume(problem, state.state, point)
         except StepFailed:
             self._give_up(problem, state, point)
+
+    def _gave_up_warm_start(self, problem: MetricProblem, state: HybridState, point: CertifiedPoint) -> bool:
+        """Continue with interior points if Newton's method crawls at its first certificate after a warm start."""
+        slow = point.certificate.relative_gap > _WARM_DECREASE * state.warm_gap
+        state.warm_gap = np.inf
+        if not slow or Interior.name in state.failed:
+            return False
+        try:
+            self._switch(problem, state, point, Interior.name)
+        except StepFailed:  # no starting point
+            state.failed.add(Interior.name)
+            return False
+        state.failed.add(Newton.name)
+        return True
 
     def projections(self, state: HybridState) -> int:
         return state.projections + state.solver.projections(state.state)

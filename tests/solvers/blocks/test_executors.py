@@ -190,6 +190,8 @@ def test_a_cluster_without_workers_is_a_lost_executor(error):
 class LateFuture:
     """A future that is not ready in time, which Dask sometimes tells by an error of its own."""
 
+    status = "pending"
+
     def __init__(self):
         self.errors = [TimeoutError(), UnboundLocalError("result"), TimeoutError()]
 
@@ -200,6 +202,31 @@ class LateFuture:
         if self.errors:
             raise self.errors.pop()
         return "value"
+
+
+class FailedFuture:
+    """A future that has finished with an error."""
+
+    status = "error"
+
+    def __init__(self, error):
+        self.error = error
+
+    def done(self):
+        return True
+
+    def exception(self):
+        return self.error
+
+    def result(self, timeout):
+        raise self.error
+
+
+@pytest.mark.parametrize("error", [TimeoutError("of a file"), UnboundLocalError("a variable")])
+def test_a_future_that_failed_is_not_waited_for(error):
+    pytest.importorskip("distributed")
+    with pytest.raises(type(error), match=str(error)):
+        DaskExecutor(LostClient(None))._result(FailedFuture(error), [])
 
 
 def test_a_future_that_is_late_is_waited_for():

@@ -10,7 +10,8 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from covmetric import MetricProblem, Newton, Status, solve, solve_path
-from covmetric.problem import BlockProblem
+from covmetric._utils.tuning import COMPILED_FROM_BYTES
+from covmetric.problem import BlockProblem, sums
 from covmetric.problem.blocks import KeyedMatrix, ZeroMultipliers, sources
 from covmetric.solvers import registry
 from covmetric.solvers.blocks import BlockNewton
@@ -159,8 +160,10 @@ def test_nothing_to_learn():
 
 
 @pytest.mark.usefixtures("system")
+@pytest.mark.parametrize("compiled_from", [0, COMPILED_FROM_BYTES])
 @pytest.mark.parametrize("slack", SLACKS)
-def test_threads_give_the_same_bits(slack):
+def test_threads_give_the_same_bits(slack, compiled_from, monkeypatch):
+    monkeypatch.setattr(sums, "COMPILED_FROM_BYTES", compiled_from)
     problem = random_problem(slack, lam=1e-4)
     first = solve(problem, tol=1e-9)
     for n_jobs in (2, 3):

@@ -96,7 +96,7 @@ class DaskExecutor(Executor):
             # Dask also blames tasks that were waiting on a worker when another one ended it.
             suspects = _suspects(futures)
             self._client.cancel([total, *futures])
-            raise self._deadly(source, task, suspects, error) from error
+            raise self._error_of_deadly_blocks(source, task, suspects, error) from error
 
     def _submitted(self, k: int, bounds: tuple[int, int], sent: Any) -> Any:
         """Let a worker sum up a range of blocks. Its name is in Dask's messages about workers that died."""
@@ -124,19 +124,24 @@ class DaskExecutor(Executor):
                     if isinstance(error, KilledWorker):
                         raise error from None
                 raise
-            except TimeoutError:
-                if future.done():
-                    continue
-                self._check_alive()
-            except UnboundLocalError:  # instead of a timeout, now and then: dask/distributed issue 8514
-                self._check_alive()
+            except (TimeoutError, UnboundLocalError):
+                # Dask raises UnboundLocalError instead of a timeout now and then (dask/distributed issue 8514). Either
+                # may also be the error of the task itself.
+                if future.status == "error":
+                    raise future.exception() from None
+                if not future.done():
+                    self._check_alive()
 
-    def _deadly(self, source: PairSource, task: PairPass, suspects: list[int], error: BaseException) -> PairBlockError:
+    def _error_of_deadly_blocks(
+        self, source: PairSource, task: PairPass, suspects: list[int], error: BaseException
+    ) -> PairBlockError:
         """Return the error for the blocks that end their workers. Each suspected range runs alone to find them."""
         from distributed import KilledWorker
 
         ranges = source.ranges()
         advice = "give the workers more memory, or use more of them"
+        if not suspects:
+            return PairBlockError(f"workers died several times while adding up the blocks ({error}); {advice}")
         for k in suspects if len(ranges) > 1 else []:
             try:
                 self._run_alone(source, task, k)
@@ -149,8 +154,8 @@ class DaskExecutor(Executor):
         if len(suspects) == 1:
             return PairBlockError(f"blocks {names} ended their worker several times ({error}); {advice}")
         return PairBlockError(
-            f"workers ended several times while they had one of these blocks: {names}. Each of them alone ended no "
-            f"worker ({error}); {advice}"
+            f"workers died several times while running one of these blocks: {names}. Run alone, none of them was seen "
+            f"to end its worker ({error}); {advice}"
         )
 
     def _run_alone(self, source: PairSource, task: PairPass, k: int) -> None:

@@ -162,21 +162,25 @@ class Threads(Executor):
         work = _SharedPass(source, task)
         alone = self._pool is None or (task.is_light and source.n_pairs < LIGHT_PASS_PAIRS)
         with one_thread():
-            helpers = [] if alone else self._helpers(work)
+            helpers: list[Future[None]] = []
             try:
+                if not alone:
+                    self._start_helpers(work, helpers)
                 while work.run_next(self._pause):
                     yield from work.ready()
             finally:
                 work.stop()
+                helpers = [helper for helper in helpers if not helper.cancel()]
                 wait(helpers)
             for helper in helpers:
-                helper.result()  # which raises what is not the error of a block
+                helper.result()  # re-raises other errors than those of blocks, such as SystemExit
             yield from work.ready()
 
-    def _helpers(self, work: _SharedPass) -> list[Future[None]]:
-        """Let other threads take part in a pass."""
+    def _start_helpers(self, work: _SharedPass, helpers: list[Future[None]]) -> None:
+        """Let other threads take part in a pass, and append them to the list."""
         assert self._pool is not None
-        return [self._pool.submit(work.run) for _ in range(min(self._n_jobs, work.n_ranges) - 1)]
+        for _ in range(min(self._n_jobs, work.n_ranges) - 1):
+            helpers.append(self._pool.submit(work.run))
 
 
 class _SharedPass:
@@ -211,7 +215,7 @@ class _SharedPass:
         return True
 
     def stop(self) -> None:
-        """Leave the ranges alone that nobody has taken."""
+        """Drop the ranges that no thread has taken."""
         self._waiting.clear()
 
     def ready(self) -> Iterator[Any]:
