@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import pickle
 import threading
 import time
@@ -15,6 +16,7 @@ from covmetric import Status, solve, solve_path
 from covmetric._utils.half_vectors import half_vectors_of
 from covmetric.problem import BlockProblem
 from covmetric.problem.blocks import Executor, ExecutorLost, PairBlockError, Threads, sources
+from covmetric.problem.blocks import dask as dask_module
 from covmetric.problem.blocks import executors as block_executors
 from covmetric.problem.blocks.dask import DaskExecutor
 from covmetric.problem.blocks.passes import CheckPass
@@ -179,6 +181,9 @@ class LostClient:
     def scatter(self, *args, **settings):
         raise self.error
 
+    def sync(self, call, callback_timeout):
+        return call()
+
 
 @pytest.mark.parametrize("error", [TimeoutError("No valid workers found"), OSError("closed"), CancelledError()])
 def test_a_cluster_without_workers_is_a_lost_executor(error):
@@ -232,3 +237,23 @@ def test_a_future_that_failed_is_not_waited_for(error):
 def test_a_future_that_is_late_is_waited_for():
     pytest.importorskip("distributed")
     assert DaskExecutor(LostClient(None))._result(LateFuture(), []) == "value"
+
+
+def test_data_that_no_worker_confirms_are_sent_again(monkeypatch):
+    """Dask waits forever for a worker that dies while data are sent to it."""
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr(dask_module, "_SEND_SECONDS", 0.5)
+    source, task = BlockProblem.split(random_problem()).source, CheckPass()
+    with (
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        scatter, calls = client.scatter, []
+
+        def once_never(*arguments, **settings):
+            calls.append(1)
+            return asyncio.sleep(3600) if len(calls) == 1 else scatter(*arguments, **settings)
+
+        monkeypatch.setattr(client, "scatter", once_never)
+        DaskExecutor(client).run(source, task)
+    assert len(calls) > 1

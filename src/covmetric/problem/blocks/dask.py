@@ -23,6 +23,8 @@ from covmetric.problem.sums import Examples
 _LARGE_PASS = 2**16
 # How often a pass is repeated after its data were lost with a worker, and how often a failing task is retried.
 _MAX_REPEATS, _RETRIES = 5, 2
+# Seconds after which sending data is tried again, in addition to those of a network with so many bytes per second.
+_SEND_SECONDS, _SLOWEST_NETWORK = 60.0, 1e6
 # Seconds between looks for Ctrl-C, and between looks at a cluster that does not answer.
 _PATIENCE = 0.2
 
@@ -70,14 +72,28 @@ class DaskExecutor(Executor):
         """Send the examples and the pairs to the workers, unless they are there."""
         if self._source is source:
             return
-        self._examples = self._client.scatter(source.examples, broadcast=True, hash=False)
+        self._examples = self._sent(source.examples, broadcast=True)
         ranges = source.ranges()
         parts = [source.part(first, last) for first, last in ranges]
         if parts[0] is source:  # a recipe
-            self._parts = [self._client.scatter(source, broadcast=True, hash=False)] * len(ranges)
+            self._parts = [self._sent(source, broadcast=True)] * len(ranges)
         else:
-            self._parts = self._client.scatter(parts, hash=False)
+            self._parts = self._sent(parts)
         self._source = source
+
+    def _sent(self, data: Any, broadcast: bool = False) -> Any:
+        """Send data to the workers, again if a worker dies in the meantime, for which Dask may wait forever."""
+        from dask.sizeof import sizeof
+
+        call = functools.partial(self._client.scatter, data, broadcast=broadcast, hash=False, asynchronous=True)
+        limit, started = _SEND_SECONDS + sizeof(data) / _SLOWEST_NETWORK, time.perf_counter()
+        try:
+            return self._client.sync(call, callback_timeout=limit)
+        except TimeoutError:
+            if time.perf_counter() - started < limit:  # there are no workers
+                raise
+            self._check_alive()
+            raise CancelledError from None
 
     def _value(self, source: PairSource, task: PairPass) -> Any:
         """Return the sum over all ranges."""
@@ -87,7 +103,7 @@ class DaskExecutor(Executor):
         # Arrays in the messages of Dask need not be aligned, which changes the order of sums; those in bytes are.
         sent: Any = pickle.dumps(task)
         if len(sent) > _LARGE_PASS:
-            sent = self._client.scatter(sent, broadcast=True, hash=False)
+            sent = self._sent(sent, broadcast=True)
         futures = [self._submitted(k, bounds, sent) for k, bounds in enumerate(source.ranges())]
         total = self._client.submit(_combined, sent, futures, pure=False, retries=_RETRIES)
         try:
