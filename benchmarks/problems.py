@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from covmetric import MetricProblem, NeighborPairs, get_embedding
-from covmetric.constraints import constrain, get_bounds
+from covmetric import MetricProblem, NeighborPairs, RandomPairs, get_embedding
+from covmetric.constraints import QuantileBounds, constrain, get_bounds
 from covmetric.datasets import load_brodatz, load_emg, load_eth80, load_eth80_sets, load_series, load_ssvep
+from covmetric.experiments.image_sets import split_objects
 
 _DATA = Path(os.environ.get("COVMETRIC_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
@@ -107,6 +108,22 @@ def neighbour_problem(name: str, per_kind: int) -> MetricProblem:
     codes = np.unique(y, return_inverse=True)[1]
     rng = np.random.default_rng(0)
     chosen = constrain(embedded, codes, NeighborPairs(per_kind), get_bounds((0.05, 0.95)), "median", rng)
+    return _scaled(embedded, chosen)
+
+
+def image_set_problem() -> MetricProblem:
+    """Return the problem at lambda = 1 of the experiment on image sets: all pairs of 40 objects of ETH-80, n = 400."""
+    data = load_eth80_sets(_DATA / "eth80")
+    codes = np.unique(data.y, return_inverse=True)[1]
+    train = split_objects(codes, seed=0).train
+    embedded = get_embedding("log").fit_transform(data.X[train])
+    rng = np.random.default_rng(0)
+    pairs, bounds = RandomPairs(budget=10**6, balance=None), QuantileBounds(0.05, 0.95)
+    return _scaled(embedded, constrain(embedded, codes[train], pairs, bounds, "median", rng))
+
+
+def _scaled(embedded, chosen) -> MetricProblem:
+    """Return the problem of scaled examples."""
     return MetricProblem(
         embedded / np.sqrt(chosen.scale), chosen.pairs, chosen.similar, chosen.bounds, chosen.weights, "is"
     )

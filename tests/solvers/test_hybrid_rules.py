@@ -191,13 +191,13 @@ def test_newton_goes_on_if_no_other_method_starts(monkeypatch):
 
 
 def test_newton_takes_over_unless_its_path_is_long(costs, monkeypatch):
-    """With n = 4, each point of the path takes 5.2 steps; the interior-point method takes 16."""
+    """With n = 4, each point of the path takes 3.5 + 4/30 steps; the interior-point method takes 16."""
     first = PROBLEM.certified(None, np.zeros(PROBLEM.n_pairs))
     state = hybrid.HybridState(Dykstra(), None, None, 0, 0, first, first)
-    for fraction, points in ((1.0, 1), (0.9, 2), (0.4, 2), (0.51 / 30.0, 2), (0.49 / 30.0, 3), (0.49 / 900.0, 4)):
+    for fraction, points in ((1.0, 1), (0.9, 2), (0.4, 2), (0.51 / 10.0, 2), (0.49 / 10.0, 3), (0.49 / 100.0, 4)):
         monkeypatch.setattr(hybrid, "first_weight_fraction", lambda problem, ratios, fraction=fraction: fraction)
         for factor, expected in ((1.01, "newton"), (0.99, "interior")):
-            costs.interior = factor * points * 5.2 / 16.0
+            costs.interior = factor * points * (3.5 + 4 / 30) / 16.0
             order = hybrid._succession(PROBLEM, state)
             assert (order[0], order[2]) == (expected, "dykstra") and set(order[:2]) == {"newton", "interior"}
     warm = solve(PROBLEM.replace(weights=PROBLEM.weights / 2.0), "newton").multipliers

@@ -40,7 +40,7 @@ _SLOWING = 1.5
 # this fraction of the gap at the start: it then crawls, too.
 _WARM_DECREASE = 0.5
 # The steps that Newton's method takes at each point of its path, and their number per row of W.
-_STEPS_PER_POINT, _STEPS_PER_POINT_AND_ROW = 5.0, 1.0 / 20.0
+_STEPS_PER_POINT, _STEPS_PER_POINT_AND_ROW = 3.5, 1.0 / 30.0
 # The largest number of epochs between certificates while Dykstra approaches the tolerance.
 _MAX_EPOCHS = 50
 # The squared Newton decrement below which the method converges quadratically.

@@ -56,7 +56,7 @@ def test_memory_must_be_positive():
 
 @pytest.mark.parametrize(
     ("fraction", "retreats", "expected"),
-    [(0.01, 0, 0.3), (0.016, 0, 0.48), (0.017, 0, 1.0), (0.5, 0, 1.0), (0.017, 1, 0.51), (0.5, 1, 1.0)],
+    [(0.01, 0, 0.1), (0.049, 0, 0.49), (0.051, 0, 1.0), (0.5, 0, 1.0), (0.051, 1, 0.51), (0.5, 1, 1.0)],
 )
 def test_the_path_skips_points_close_to_the_full_weights_unless_it_had_to_start_again(fraction, retreats, expected):
     problem = make_paper_problem(4, 10, 1e-2, 0)

@@ -156,6 +156,19 @@ def test_every_system_matches_the_dense_matrix(kind, m, examples, n_active):
         assert not system.gave_up
 
 
+@pytest.mark.parametrize("m", [1, 2])
+@pytest.mark.parametrize("by_examples", [False, True])
+def test_thin_systems_sum_over_pairs_or_over_examples(m, by_examples, monkeypatch):
+    monkeypatch.setattr(direct, "example_work", lambda terms: -np.inf if by_examples else np.inf)
+    terms, rng = random_terms(m, 3, examples=4)
+    H, B = naive.step_system(terms.problem, terms.C, terms.active, terms.springs)
+    system = ThinSystem(terms)
+    z, weights = rng.standard_normal(len(H)), rng.standard_normal(len(terms.active))
+    np.testing.assert_allclose(system.weighted_sum(weights), weights @ B, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(system.rates(z), B @ z, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(system.solve(z), np.linalg.solve(H, z), rtol=1e-7, atol=1e-8)
+
+
 @DIRECT_SYSTEMS
 def test_one_factorisation_serves_several_right_hand_sides(kind, monkeypatch):
     factorised = []
@@ -179,7 +192,7 @@ def test_conjugate_gradients_stop_at_a_fraction_of_the_gradient(seed):
     terms, rng = random_terms((1, 2, 6)[seed % 3], seed)
     H, _ = naive.step_system(terms.problem, terms.C, terms.active, terms.springs)
     r = rng.standard_normal(len(H))
-    for length, fraction in ((0.05, 0.05), (1.0, 0.05)):
+    for length, fraction in ((0.05, 0.1), (1.0, 0.1)):
         wanted = length / np.linalg.norm(r) * r
         fraction = min(fraction, length)  # the fraction is that of the gradient itself if the gradient is small
         residual = np.linalg.norm(H @ IterativeSystem(terms).solve(wanted) - wanted)

@@ -241,7 +241,7 @@ def _moved(problem: BlockProblem, W: KeyedMatrix, t: float, dW: KeyedMatrix, C: 
 
 def _best_multiple(problem: BlockProblem, fraction: float) -> float:
     """Return the w that minimises P(w I), with a fraction of the weights."""
-    return multiple_near_minimum(problem.n, lambda w: problem.total(MultiplePass(w, fraction))[:3])
+    return multiple_near_minimum(problem.n, lambda w: problem.total(MultiplePass(w, fraction)))
 
 
 def _direction(problem: BlockProblem, state: BlockState) -> tuple[float, FloatArray, FloatArray]:

@@ -32,7 +32,7 @@ _CENTRED = 2.0
 # the weights have grown too fast, and the path starts again; at most _MAX_RETREATS times.
 _PATIENCE, _MAX_RETREATS = 8, 6
 # The factor by which the fraction of the weights grows at first, and its minimum after retreats.
-GROWTH, _MIN_GROWTH = 30.0, 3.0
+GROWTH, _MIN_GROWTH = 10.0, 3.0
 # From this fraction on the full weights are used, because one more point on the path would take longer.
 _NEARLY_ALL = 0.5
 

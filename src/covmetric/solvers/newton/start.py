@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from scipy.optimize import brentq
 
 from covmetric._utils.validation import FloatArray
 from covmetric.problem import MetricProblem
@@ -13,8 +12,8 @@ from covmetric.problem import MetricProblem
 # The stiffness per dimension up to which the full weights are used from the beginning, if examples have as many columns
 # as rows. The curvature along a pair with fewer columns is larger than that along the identity, by a factor of n/m.
 _MAX_STIFFNESS = 100.0
-# The width of the first bracket around log w, for the start w I, and the accuracy of log w.
-_BRACKET, _ACCURACY = 5e-2, 1e-2
+# The accuracy of w, for the start w I, and the limit on the number of steps.
+_ACCURACY, _MAX_STEPS = 1e-2, 100
 
 
 def best_multiple(problem: MetricProblem, weight_fraction: float) -> tuple[FloatArray, FloatArray]:
@@ -37,57 +36,58 @@ def best_multiple(problem: MetricProblem, weight_fraction: float) -> tuple[Float
     slack, identity = problem.slack, problem.sums.half.identity
     s, weights = problem.squared_norms / problem.bounds, weight_fraction * problem.weights
 
-    def sums_at(w: float) -> tuple[float, float, float]:
+    def sums_at(w: float) -> tuple[float, float, float, float]:
         scaled = w * s
-        active = problem.terms.active(scaled)
+        active = problem.terms.active(scaled) & (scaled > 0.0)
         c, scaled = weights[active], scaled[active]
-        return float(c.sum()), float(c @ scaled), float(c @ (slack.gradient(scaled) * scaled))
+        pull, spring = slack.gradient(scaled) * scaled, slack.curvature(scaled) * scaled**2
+        return float(c.sum()), float(c @ scaled), float(c @ pull), float(c @ spring)
 
     w = multiple_near_minimum(problem.n, sums_at)
     return (identity.copy(), s) if w == 1.0 else (np.sqrt(w) * identity, w * s)
 
 
-def multiple_near_minimum(n: int, sums_at: Callable[[float], tuple[float, float, float]]) -> float:
-    """Return the w that minimises P(w I), to a few percent.
+def multiple_near_minimum(n: int, sums_at: Callable[[float], tuple[float, float, float, float]]) -> float:
+    """Return the w that minimises P(w I), to a few percent, by Newton's method within a bracket.
+
+    The start is the minimiser for slack 'is' if the active pairs are those of the identity. It is usually good.
 
     Parameters
     ----------
     n : int
         The number of rows of the metric.
     sums_at : callable
-        Returns the sums of c, c s and c d'(s) s over the pairs that are active in the metric w I.
+        Returns the sums of c, c s, c d'(s) s and c d''(s) s^2 over the pairs that are active in the metric w I.
 
     Returns
     -------
     float
         Exactly 1 if the identity is the minimiser.
     """
-    best = 1.0
-
-    def slope(log_w: float) -> float:
-        """Return the derivative of P in log w; store the minimiser for the same active pairs with slack 'is'."""
-        nonlocal best
-        w = float(np.exp(log_w))
-        weight, ratio, pull = sums_at(w)
-        best = (n + weight) / (n + ratio / w)
-        return n * (w - 1.0) + pull
-
-    if slope(0.0) == 0.0:
+    weight, ratio, pull, _ = sums_at(1.0)
+    if pull == 0.0:
         return 1.0
-    guess = float(np.log(best))
-    at_guess = slope(guess)
-    # The second derivative in w is at least n / w^2, because the losses are convex.
-    if abs(at_guess) <= _ACCURACY * n:
-        return float(np.exp(guess))
-    # The guess is usually good, so a small bracket beside it is enough.
-    near, at_near, width = guess, at_guess, -_BRACKET if at_guess > 0.0 else _BRACKET
-    far, at_far = near + width, slope(near + width)
-    while at_far * at_guess > 0.0 and abs(width) < 300.0:
-        near, at_near, width = far, at_far, 2.0 * width
-        far, at_far = guess + width, slope(guess + width)
-    if abs(far - near) > _BRACKET:
-        return float(np.exp(brentq(slope, near, far, xtol=_ACCURACY)))
-    return float(np.exp(near + (far - near) * at_near / (at_near - at_far)))
+    w, low, high, factor = (n + weight) / (n + ratio), 0.0, np.inf, 2.0
+    for _ in range(_MAX_STEPS):
+        _, _, pull, spring = sums_at(w)
+        slope = n * (w - 1.0) + pull
+        # The second derivative in w is at least n / w^2, because the losses are convex.
+        if abs(slope) <= _ACCURACY * n:
+            return w
+        low, high = (low, w) if slope > 0.0 else (w, high)
+        step = slope / (n + spring)
+        last, w = w, w * (1.0 - step)
+        if not low < w < high:  # the active pairs change on the way
+            if low > 0.0 and high < np.inf:
+                w = float(np.sqrt(low) * np.sqrt(high))
+            else:
+                w = last / factor if slope > 0.0 else last * factor
+                factor = min(factor * factor, 1e30)
+        elif abs(step) <= _ACCURACY:
+            return w
+        if high <= (1.0 + _ACCURACY) * low:
+            return w
+    return w
 
 
 def stiffness(problem: MetricProblem, ratios: FloatArray) -> float:

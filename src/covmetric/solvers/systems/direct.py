@@ -12,6 +12,7 @@ from covmetric._utils.tuning import SYSTEM_BLOCK_BYTES
 from covmetric._utils.validation import FloatArray
 from covmetric.solvers.base import StepFailed
 from covmetric.solvers.systems.base import System
+from covmetric.solvers.systems.products import TransformedExamples, example_work, pair_work
 from covmetric.solvers.systems.terms import ActiveTerms
 
 
@@ -169,7 +170,8 @@ class PairSystem(System):
 class ThinSystem(PairSystem):
     """The same matrix from <B_j, B_k> = ||F_j^T W F_k||^2, without half vectors.
 
-    If m = 1, the matrix is the entrywise square of F W F^T, which takes n/2 times fewer operations.
+    If m = 1, the matrix is the entrywise square of F W F^T, which takes n/2 times fewer operations. Sums over the pairs
+    are computed from the examples if there are far fewer of them.
 
     Parameters
     ----------
@@ -182,13 +184,18 @@ class ThinSystem(PairSystem):
         self._G = np.empty((len(terms.active), terms.problem.m, terms.problem.n))
         for part, G in terms.problem.sums.roughly_transformed(terms.active, terms.C):
             self._G[part] = G
+        self._examples = TransformedExamples(terms) if example_work(terms) < pair_work(terms) else None
 
     def weighted_sum(self, weights: FloatArray) -> FloatArray:
+        if self._examples is not None:
+            return self._terms.half.pack(self._examples.weighted_sum(weights))
         rows = self._G.reshape(-1, self._G.shape[2])
         repeated = np.repeat(weights, self._G.shape[1])
         return self._terms.half.pack((rows * repeated[:, None]).T @ rows)
 
     def rates(self, x: FloatArray) -> FloatArray:
+        if self._examples is not None:
+            return self._examples.rates(self._terms.half.unpack(x))
         rows = self._G.reshape(-1, self._G.shape[2])
         image = (rows @ self._terms.half.unpack(x)).reshape(self._G.shape)
         return np.asarray(np.einsum("kan,kan->k", image, self._G))

@@ -17,7 +17,7 @@ from covmetric.solvers.systems.terms import ActiveTerms
 
 # Conjugate gradients stop at this fraction of the norm of the gradient if the squared norm is above the second number.
 # Nearer to the optimum, the fraction shrinks with the gradient, so that the convergence is superlinear.
-_CG_FRACTION, _CG_NEAR = 0.05, 1e-2
+_CG_FRACTION, _CG_NEAR = 0.1, 1e-2
 MAX_ITERATIONS = 1000
 # The preconditioner takes about as long as two iterations, which is more than easy systems need.
 _PLAIN_ITERATIONS = 10

@@ -120,19 +120,32 @@ class TransformedExamples(PairProducts):
         rows = sums.centred_rows()
         self._rows = rows.reshape(-1, rows.shape[2]) @ terms.C
         self._images = np.empty_like(self._rows)
-        self._rates = np.empty(len(terms.active))
 
     def _by_example(self, rows: FloatArray) -> FloatArray:
         """Return the same rows with one line per example."""
         return rows.reshape(len(self._terms.problem.sums.rows), -1)
 
     def hessian(self, X: FloatArray) -> FloatArray:
+        return self.weighted_sum(self._terms.springs * self.rates(X))
+
+    def rates(self, X: FloatArray) -> FloatArray:
+        """Return <B_k, X> of the active pairs.
+
+        Parameters
+        ----------
+        X : array of shape (n, n)
+            A symmetric matrix.
+
+        Returns
+        -------
+        array of shape (a,)
+        """
         np.matmul(self._rows, X, out=self._images)
+        rates = np.empty(len(self._pairs))
         compiled_kernels().pair_products(
-            self._by_example(self._rows), self._by_example(self._images), self._pairs, self._rates
+            self._by_example(self._rows), self._by_example(self._images), self._pairs, rates
         )
-        self._rates *= self._terms.springs
-        return self.weighted_sum(self._rates)
+        return rates
 
     def weighted_sum(self, weights: FloatArray) -> FloatArray:
         compiled_kernels().laplacian_product(
