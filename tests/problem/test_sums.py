@@ -117,12 +117,6 @@ def test_examples_are_transformed_if_there_are_at_least_twice_as_many_pairs(exam
     assert np.array_equal(G, expected) == exact
 
 
-def test_centred_rows_have_mean_zero():
-    sums, _, _ = sums_and_matrices()
-    np.testing.assert_allclose(sums.centred_rows().mean(axis=0), 0.0, atol=1e-15)
-    np.testing.assert_allclose(np.diff(sums.centred_rows(), axis=0), np.diff(sums.rows, axis=0), atol=1e-14)
-
-
 def test_lower_triangles_are_kept_up_to_a_size():
     sums, _, A = sums_and_matrices()
     size = 8 * 20 * 10

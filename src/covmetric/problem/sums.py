@@ -17,6 +17,7 @@ from covmetric._utils.tuning import CHUNK_BYTES, COMPILED_FROM_BYTES, KEPT_BYTES
 from covmetric._utils.validation import FloatArray, IntArray, read_only
 from covmetric.problem.coordinates import CoordinateError
 from covmetric.problem.error_free import exact_difference
+from covmetric.problem.examples import Examples
 
 # Pairs that are summed up at a time where the triangles are kept: the error of a sum grows with its number of terms.
 # `compiled.signed_sums` has the same number.
@@ -89,62 +90,6 @@ def _signed_sums(weights: FloatArray, triangles: FloatArray) -> FloatArray:
     for start in range(_SUM_BLOCK, len(triangles), _SUM_BLOCK):
         total += parts[:, start : start + _SUM_BLOCK] @ triangles[start : start + _SUM_BLOCK]
     return np.asarray(total)
-
-
-class Examples:
-    """Embedded examples, and what is derived from them. Problems on the same examples share one object.
-
-    Parameters
-    ----------
-    rows : array of shape (l, m, n)
-        The embedded examples, each transposed, C-contiguous.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from covmetric.problem.sums import Examples
-    >>> Examples(np.array([[[0.0, 0.0]], [[2.0, 4.0]]])).centred().tolist()
-    [[[-1.0, -2.0]], [[1.0, 2.0]]]
-    """
-
-    def __init__(self, rows: FloatArray) -> None:
-        self.rows = rows
-        self._kept_centred: FloatArray | None = None
-        self._sizes: FloatArray | None = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the attributes that cannot be computed from others."""
-        return {"rows": self.rows}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        # The order of sums depends on the alignment, and arrays that were sent to a worker need not be aligned.
-        self.__init__(np.require(state["rows"], None, "A"))  # type: ignore[misc]
-
-    def centred(self) -> FloatArray:
-        """Return the transposed examples minus their mean.
-
-        Returns
-        -------
-        array of shape (l, m, n)
-        """
-        if self._kept_centred is not None:
-            return self._kept_centred
-        centred: FloatArray = read_only(self.rows - self.rows.mean(axis=0))
-        if centred.nbytes <= KEPT_BYTES:
-            self._kept_centred = centred
-        return centred
-
-    def sizes(self) -> FloatArray:
-        """Return the squared norms of the examples minus their mean.
-
-        Returns
-        -------
-        array of shape (l,)
-        """
-        if self._sizes is None:
-            rows = self.centred()
-            self._sizes = np.einsum("lan,lan->l", rows, rows)
-        return self._sizes
 
 
 class PairSums:
