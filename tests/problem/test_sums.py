@@ -226,15 +226,6 @@ def test_lengths_without_triangles_count_the_rows_of_a_chunk(m, monkeypatch):
     assert sums.gram_length == 3 * m + 4 + 2
 
 
-def test_blocks_of_triangles_add_up_to_the_whole_sum(monkeypatch):
-    """The last block is shorter than the others."""
-    monkeypatch.setattr(sums_module, "_SUM_BLOCK", 4)
-    sums, _, A = sums_and_matrices(K=10)
-    weights = np.random.default_rng(0).random(10)
-    for total in (sums.gram(weights), sums.signed_grams(weights)[0], sums.signed_grams(-weights)[1]):
-        np.testing.assert_allclose(total, np.einsum("k,kij->ij", weights, A), rtol=1e-13, atol=1e-14)
-
-
 def test_exact_rows_have_no_rounding_error():
     """The examples are so far apart that no difference is a double."""
     rng = np.random.default_rng(0)

@@ -13,15 +13,13 @@ from scipy.linalg import lapack
 
 from covmetric._utils.distances import squared_distances
 from covmetric._utils.half_vectors import HalfVectors, half_vectors_of
-from covmetric._utils.tuning import CHUNK_BYTES, COMPILED_FROM_BYTES, KEPT_BYTES, LOOPS_UP_TO_ROWS
+from covmetric._utils.tuning import CHUNK_BYTES, KEPT_BYTES
 from covmetric._utils.validation import FloatArray, IntArray, read_only
 from covmetric.problem.coordinates import CoordinateError
 from covmetric.problem.error_free import exact_difference
 from covmetric.problem.examples import Examples
+from covmetric.problem.triangles import fill_triangles, signed_sum_length, signed_sums, weighted_sum
 
-# Pairs that are summed up at a time where the triangles are kept: the error of a sum grows with its number of terms.
-# `compiled.signed_sums` has the same number.
-_SUM_BLOCK = 1024
 # Differences of images lose all digits if two examples are nearly equal: the error is that of the images. Pairs whose
 # squared norm is below this fraction of that of an example are transformed after they are subtracted.
 _CLOSE = 1e-8
@@ -64,32 +62,6 @@ def triangular_factor_of(matrix: FloatArray) -> FloatArray:
     # The least workspace that SciPy takes by default is twice as slow from 200 columns on.
     factored = lapack.dgeqrf(matrix, lwork=int(lapack.dgeqrf_lwork(*matrix.shape)[0]))[0]
     return np.asarray(np.triu(factored[: matrix.shape[1]]))
-
-
-@functools.cache
-def _compiled_sums() -> Any:
-    """Import the compiled sums once; small problems do without them, and without the time to load Numba."""
-    from covmetric.problem import compiled
-
-    return compiled
-
-
-def _signed_sums(weights: FloatArray, triangles: FloatArray) -> FloatArray:
-    """Return the sums of w_k triangle_k over the positive weights, and of -w_k triangle_k over the negative ones.
-
-    Blocks of rows are summed up first, which keeps the bound on the rounding error small.
-    """
-    if triangles.nbytes >= COMPILED_FROM_BYTES:
-        sums = np.empty((2, triangles.shape[1]))
-        _compiled_sums().signed_sums(triangles, weights, *sums)
-        return sums
-    parts = np.empty((2, len(weights)))
-    np.maximum(weights, 0.0, out=parts[0])
-    np.subtract(parts[0], weights, out=parts[1])
-    total = parts[:, :_SUM_BLOCK] @ triangles[:_SUM_BLOCK]
-    for start in range(_SUM_BLOCK, len(triangles), _SUM_BLOCK):
-        total += parts[:, start : start + _SUM_BLOCK] @ triangles[start : start + _SUM_BLOCK]
-    return np.asarray(total)
 
 
 class PairSums:
@@ -192,18 +164,10 @@ class PairSums:
             return None
         with self._lock:
             if self._kept_triangles is None:
-                self._kept_triangles = read_only(self._computed_triangles(size))
+                triangles = np.empty((len(self.pairs), size))
+                fill_triangles(triangles, self.rows, self.pairs, self._chunks(keep=False), self.half)
+                self._kept_triangles = read_only(triangles)
             return self._kept_triangles
-
-    def _computed_triangles(self, size: int) -> FloatArray:
-        """Return the lower triangles of all A_k, which have so many entries each."""
-        triangles = np.empty((len(self.pairs), size))
-        if triangles.nbytes >= COMPILED_FROM_BYTES and self.rows.shape[2] <= LOOPS_UP_TO_ROWS:
-            _compiled_sums().lower_triangles(self.rows, self.pairs, triangles)
-        else:
-            for part, F in self._chunks(keep=False):
-                self.half.lower(np.matmul(np.swapaxes(F, 1, 2), F), out=triangles[part])
-        return triangles
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
@@ -387,7 +351,7 @@ class PairSums:
         n = self.rows.shape[2]
         triangles = self.lower_triangles() if transform is None else None
         if triangles is not None:
-            return self.half.from_lower(_signed_sums(weights, triangles)[0])
+            return self.half.from_lower(signed_sums(weights, triangles)[0])
         total = np.zeros((n, n))
         for flat in self._weighted_rows(weights):
             if transform is not None:
@@ -413,7 +377,7 @@ class PairSums:
         triangles = self.lower_triangles()
         if triangles is None:
             return self.gram(weights), self.gram(-weights)
-        plus, minus = self.half.from_lower(_signed_sums(weights, triangles))
+        plus, minus = self.half.from_lower(signed_sums(weights, triangles))
         return plus, minus
 
     @property
@@ -434,7 +398,7 @@ class PairSums:
         _, m, n = self.rows.shape
         K = len(self.pairs)
         if self.lower_triangles() is not None:
-            return int(min(K, _SUM_BLOCK) + -(-K // _SUM_BLOCK) + m)
+            return int(signed_sum_length(K) + m)
         per_chunk = max(1, CHUNK_BYTES // (8 * m * n))
         return int(m * min(K, per_chunk) + -(-K // per_chunk) + 2)
 
@@ -478,10 +442,7 @@ class PairSums:
         """
         triangles = self.lower_triangles()
         if triangles is not None:
-            if triangles.nbytes < COMPILED_FROM_BYTES:
-                return self.half.from_lower(weights @ triangles)
-            plus, minus = _signed_sums(weights, triangles)
-            return self.half.from_lower(plus - minus)
+            return self.half.from_lower(weighted_sum(weights, triangles))
         return self.gram(weights) - self.gram(-weights)
 
     def hessian_product(self, E: FloatArray, weights: FloatArray, indices: IntArray) -> FloatArray:
