@@ -6,5 +6,5 @@ upper triangle of a row-major W.
 
 Numba takes a second to import, so that solvers import these files only when they start. It compiles a kernel again if
 the file of the kernel has changed, but does not notice changes of the kernels that it calls in other files. Delete the
-cache (``__pycache__``) after such a change.
+cache (``__pycache__``) after such a change; the tests do so themselves.
 """
