@@ -89,8 +89,8 @@ def problem_work(size: int):
     problem = labelled_problem(embedded, labels, 10 * size, 1e-2, "is")
     W = np.eye(22)
     # Use a new copy each time, because chunks are not used again once their sums are kept.
-    yield "covmetric.problem.sums", "CHUNK_BYTES", lambda: problem.replace(bounds=problem.bounds).certify(W)
-    yield "covmetric.problem.sums", "KEPT_BYTES", lambda: certificates(embedded, problem, 5)
+    yield "covmetric.problem.differences", "CHUNK_BYTES", lambda: problem.replace(bounds=problem.bounds).certify(W)
+    yield "covmetric.problem.differences", "KEPT_BYTES", lambda: certificates(embedded, problem, 5)
     yield "covmetric.solvers.systems.direct", "SYSTEM_BLOCK_BYTES", lambda: solve(problem, "newton", tol=1e-3)
 
 

@@ -23,16 +23,18 @@ from threadpoolctl import threadpool_limits
 
 from covmetric import Dykstra, make_paper_problem
 from covmetric.experiments.projection import active_problem, projection_timer
-from covmetric.solvers import compiled
+from covmetric.solvers.kernels import blas
+from covmetric.solvers.kernels.projection import sweep
+from covmetric.solvers.kernels.slack import compile_slack
 from tests import naive
 
 SIZES = (5, 9, 22, 50, 100, 200)
 ROUNDS = 7
 
-_I, _D = compiled._I, compiled._D
-_dsymm, _dgemm, _dsyrk, _dtrsm = compiled._dsymm, compiled._dgemm, compiled._dsyrk, compiled._dtrsm
-_dsytrd, _dpotrf = compiled._dsytrd, compiled._dpotrf
-_dsterf = compiled._external("cython_lapack", "dsterf", _I, _D, _D, _I)
+_I, _D = blas._I, blas._D
+_dsymm, _dgemm, _dsyrk, _dtrsm = blas.dsymm, blas.dgemm, blas.dsyrk, blas.dtrsm
+_dsytrd, _dpotrf = blas.dsytrd, blas.dpotrf
+_dsterf = blas._external("cython_lapack", "dsterf", _I, _D, _D, _I)
 
 
 @numba.njit
@@ -140,14 +142,14 @@ def threads_table() -> None:
     print(f"{'n':>5} {'1 thread':>10} {'all':>10}   {'1 thread':>10} {'all':>10}")
     for n in (100, 200, 300, 400):
         problem = active_problem(n, 20)
-        slack = compiled.compile_slack(problem.slack)
+        slack = compile_slack(problem.slack)
         best = np.full((2, 2), np.inf)
         for _ in range(5):
             for t, limit in enumerate((1, None)):
                 with threadpool_limits(limit, user_api="blas"):
                     W, alpha, counts = np.eye(n), np.zeros(20), np.zeros(2, np.int64)
                     seconds = timed(
-                        compiled.sweep, W, alpha, problem.sums.rows, problem.pairs, problem.similar, problem.bounds,
+                        sweep, W, alpha, problem.sums.rows, problem.pairs, problem.similar, problem.bounds,
                         problem.weights, np.arange(10), *slack.addresses, counts,
                     )  # fmt: skip
                     best[0, t] = min(best[0, t], seconds)

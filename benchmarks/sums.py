@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numba
 import numpy as np
 
-from covmetric.solvers import compiled
+from covmetric.solvers.kernels import newton_sums
 
 #: (number of pairs, size of W)
 SIZES = ((50, 10), (50, 50), (900, 24), (5000, 9), (100_000, 9), (780, 200))
@@ -34,14 +34,14 @@ def stretch_times(n_pairs: int, n: int, rounds: int = ROUNDS) -> tuple[float, fl
     rng = np.random.default_rng(0)
     size = n * (n + 1) // 2
     rows, vector, weights = rng.standard_normal((n_pairs, size)), rng.standard_normal(size), rng.random(n_pairs)
-    strict = numba.njit(nogil=True, error_model="numpy")(compiled.stretch.py_func)
+    strict = numba.njit(nogil=True, error_model="numpy")(newton_sums.stretch.py_func)
     results = [np.empty(size), np.empty(size)]
     repeats = max(1, int(2e6 / rows.size))
 
     def call(kernel: Callable[..., None], out: np.ndarray) -> Callable[[], None]:
         return lambda: [kernel(rows, vector, weights, out) for _ in range(repeats)]
 
-    calls = [call(compiled.stretch, results[0]), call(strict, results[1])]
+    calls = [call(newton_sums.stretch, results[0]), call(strict, results[1])]
     best_seconds(calls, 1)  # compiles
     loose, in_order = best_seconds(calls, rounds)
     difference = float(np.abs(results[0] - results[1]).max() / np.abs(results[1]).max())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from covmetric.problem import PairSums, compiled, sums
+from covmetric.problem import PairSums, compiled, triangles
 from tests import naive
 
 
@@ -32,10 +32,6 @@ def test_signed_sums(count, p):
     np.testing.assert_allclose([plus, minus], naive.signed_sums(rows, weights), rtol=1e-12, atol=1e-12)
 
 
-def test_blocks_have_the_length_of_the_bound_on_rounding():
-    assert compiled.SUM_BLOCK == sums._SUM_BLOCK
-
-
 @pytest.mark.parametrize("rows_of_loops", [0, 48])
 def test_sums_agree_with_those_of_small_problems(monkeypatch, rows_of_loops):
     """All sums of `PairSums` that may be compiled, with and without compiled code."""
@@ -49,7 +45,7 @@ def test_sums_agree_with_those_of_small_problems(monkeypatch, rows_of_loops):
         return [made.lower_triangles(), made.gram(weights), *made.signed_grams(weights), made.weighted_sum(weights)]
 
     expected = values()
-    monkeypatch.setattr(sums, "COMPILED_FROM_BYTES", 0)
-    monkeypatch.setattr(sums, "LOOPS_UP_TO_ROWS", rows_of_loops)
+    monkeypatch.setattr(triangles, "COMPILED_FROM_BYTES", 0)
+    monkeypatch.setattr(triangles, "LOOPS_UP_TO_ROWS", rows_of_loops)
     for found, value in zip(values(), expected, strict=True):
         np.testing.assert_allclose(found, value, rtol=1e-12, atol=1e-10)

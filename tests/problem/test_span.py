@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 
 from covmetric import MetricProblem, solve
+from covmetric.problem import basis as basis_module
 from covmetric.problem import expand, reduce_to_basis, reduce_to_span
 from covmetric.problem import span as span_module
+from covmetric.problem.basis import find_basis
+from covmetric.problem.centring import centre
 from tests import naive
 from tests.problems import SLACKS
 
@@ -132,7 +135,7 @@ def test_equal_examples_have_equal_coordinates(seed):
     np.testing.assert_array_equal(reduction.problem.terms.coincident, whole.terms.coincident)
     errors = reduction.problem.sums.coordinates.examples
     assert errors[0] == errors[5] == errors[7]
-    assert not np.isin([5, 7], span_module._centre(whole).examples).any(), "their columns are not needed twice"
+    assert not np.isin([5, 7], centre(whole).examples).any(), "their columns are not needed twice"
 
 
 @pytest.mark.usefixtures("any_size")
@@ -230,7 +233,7 @@ def test_a_sample_that_misses_directions_is_completed():
 
 def true_residuals(problem, reduction):
     """Return the distances of the examples, minus their references, from their coordinates, with 64 bits or more."""
-    centring, Q = span_module._centre(problem), reduction.basis.astype(np.longdouble)
+    centring, Q = centre(problem), reduction.basis.astype(np.longdouble)
     rows = centring.rows.astype(np.longdouble)
     differences = rows[centring.examples] - rows[centring.references]
     coordinates = reduction.problem.sums.rows[centring.examples].astype(np.longdouble)
@@ -248,7 +251,7 @@ def test_errors_of_factor_coordinates_bound_the_true_ones(m, correlated):
     )
     problem = MetricProblem(examples, problem.pairs, problem.similar, problem.bounds, problem.weights)
     reduction = reduce_to_span(problem)
-    assert span_module._few_columns(span_module._centre(problem)).given is not None
+    assert find_basis(centre(problem)).given is not None
     chosen, true = true_residuals(problem, reduction)
     bounds = reduction.problem.sums.coordinates.examples[chosen]
     assert (true <= bounds).all()
@@ -260,9 +263,9 @@ def test_errors_of_factor_coordinates_bound_the_true_ones(m, correlated):
 @pytest.mark.usefixtures("any_size")
 def test_error_of_the_inverse_of_the_factor_is_included(monkeypatch):
     """An inverse with fewer digits gives a basis that spans other directions than the coordinates say."""
-    exact = span_module.lapack.dtrtri
+    exact = basis_module.lapack.dtrtri
     noise = 1.0 + 1e-13 * np.random.default_rng(0).standard_normal((5, 5))
-    monkeypatch.setattr(span_module.lapack, "dtrtri", lambda R: (exact(R)[0] * noise, 0))
+    monkeypatch.setattr(basis_module.lapack, "dtrtri", lambda R: (exact(R)[0] * noise, 0))
     problem = thin_problem()
     reduction = reduce_to_span(problem)
     chosen, true = true_residuals(problem, reduction)
@@ -274,9 +277,9 @@ def test_error_of_the_inverse_of_the_factor_is_included(monkeypatch):
 @pytest.mark.usefixtures("any_size")
 def test_coordinates_are_measured_if_those_of_the_factor_are_not_accurate_enough(monkeypatch):
     problem = thin_problem()
-    basis = span_module._few_columns(span_module._centre(problem))
+    basis = find_basis(centre(problem))
     wrong = replace(basis.given, residuals=np.full_like(basis.given.residuals, 1e-3))
-    monkeypatch.setattr(span_module, "_factor_coordinates", lambda *_: wrong)
+    monkeypatch.setattr(basis_module, "_factor_coordinates", lambda *_: wrong)
     reduction = reduce_to_span(problem)
     again = reduce_to_basis(problem, np.ascontiguousarray(reduction.basis))
     np.testing.assert_array_equal(again.problem.embedded, reduction.problem.embedded)
@@ -324,7 +327,7 @@ def test_solution_is_that_of_the_literal_formulas(slack):
 
 def test_examples_with_as_many_columns_as_rows_are_left_alone_at_once(monkeypatch):
     """Their differences span everything in general, unless there are many rows; no graph of the pairs is built."""
-    monkeypatch.setattr(span_module, "_centre", lambda problem: pytest.fail("the examples were centred"))
+    monkeypatch.setattr(span_module, "centre", lambda problem: pytest.fail("the examples were centred"))
     n = span_module.SPAN_ROWS
     assert reduce_to_span(thin_problem(n=n, n_examples=2, m=n, K=2)) is None
     for rows, m in ((n, n - 1), (span_module.SPAN_MANY_ROWS, span_module.SPAN_MANY_ROWS)):

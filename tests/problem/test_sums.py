@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import pickle
-from fractions import Fraction
 
 import numpy as np
 import pytest
 
 from covmetric import MetricProblem, make_paper_problem, solve
-from covmetric.problem import PairSums
-from covmetric.problem import sums as sums_module
-from covmetric.problem.sums import is_multiple_of_identity
+from covmetric.problem import PairSums, differences
+from covmetric.problem.sums import is_multiple_of_identity, triangular_factor_of
 from tests.problem.points import feasible_multipliers, random_metric
 from tests.problems import random_problem
 
@@ -51,11 +49,11 @@ def mode(request, monkeypatch):
     if request.param != "triangles":
         monkeypatch.setattr(PairSums, "lower_triangles", lambda *_: None)
     if request.param not in ("triangles", "differences"):
-        monkeypatch.setattr(sums_module, "KEPT_BYTES", 0)
+        monkeypatch.setattr(differences, "KEPT_BYTES", 0)
     if request.param == "one pair":
-        monkeypatch.setattr(sums_module, "CHUNK_BYTES", 1)
+        monkeypatch.setattr(differences, "CHUNK_BYTES", 1)
     if request.param == "two pairs":
-        monkeypatch.setattr(sums_module, "CHUNK_BYTES", 2 * 8 * 3 * 4)
+        monkeypatch.setattr(differences, "CHUNK_BYTES", 2 * 8 * 3 * 4)
     return request.param
 
 
@@ -88,41 +86,6 @@ def test_every_sum_matches_the_literal_sum():
     np.testing.assert_array_equal(R, np.triu(R))
 
 
-@pytest.mark.usefixtures("mode")
-@pytest.mark.parametrize("examples", [6, 40])
-def test_transformed_differences_match_the_literal_differences(examples):
-    """With 6 examples each is transformed once, with 40 examples each pair of the 20 is."""
-    sums, F, _ = sums_and_matrices(examples=examples)
-    C = np.random.default_rng(1).standard_normal((4, 4))
-    chosen = np.concatenate([np.arange(20), [5, 3]])
-    for method, indices in ((sums.transformed, chosen), (sums.transformed, None), (sums.roughly_transformed, chosen)):
-        expected = np.swapaxes(C.T @ (F if indices is None else F[indices]), 1, 2)
-        got = np.full_like(expected, np.nan)
-        visited = []
-        for part, G in method(indices, C):
-            assert len(G) == part.stop - part.start
-            visited.extend(range(part.start, part.stop))
-            got[part] = G
-        assert visited == list(range(len(got))), "each pair once, in order"
-        np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-12)
-
-
-@pytest.mark.parametrize(("examples", "exact"), [(10, False), (11, True)])
-def test_examples_are_transformed_if_there_are_at_least_twice_as_many_pairs(examples, exact):
-    """Differences of large examples tell the two ways apart by their rounding errors."""
-    rows = np.arange(examples, dtype=float)[:, None, None] / 3.0 + 1e3 * (np.arange(examples) % 2)[:, None, None]
-    sums = PairSums(rows, np.array([[0, 2]] * 20))
-    ((_, G),) = sums.roughly_transformed(np.arange(20), np.array([[1.1]]))
-    ((_, expected),) = sums.transformed(np.arange(20), np.array([[1.1]]))
-    assert np.array_equal(G, expected) == exact
-
-
-def test_centred_rows_have_mean_zero():
-    sums, _, _ = sums_and_matrices()
-    np.testing.assert_allclose(sums.centred_rows().mean(axis=0), 0.0, atol=1e-15)
-    np.testing.assert_allclose(np.diff(sums.centred_rows(), axis=0), np.diff(sums.rows, axis=0), atol=1e-14)
-
-
 def test_lower_triangles_are_kept_up_to_a_size():
     sums, _, A = sums_and_matrices()
     size = 8 * 20 * 10
@@ -143,13 +106,13 @@ def test_lower_triangles_are_not_used_for_vectors():
 def test_large_triangles_are_released_by_the_last_user(monkeypatch):
     sums, _, _ = sums_and_matrices()
     size = 8 * 20 * 10
-    monkeypatch.setattr(sums_module, "KEPT_BYTES", size - 1)
+    monkeypatch.setattr(differences, "KEPT_BYTES", size - 1)
     with sums.in_use():
         with sums.in_use():
             assert sums.lower_triangles(size) is not None
         assert sums.lower_triangles(0) is not None, "the outer user still needs them"
     assert sums.lower_triangles(0) is None
-    monkeypatch.setattr(sums_module, "KEPT_BYTES", size)
+    monkeypatch.setattr(differences, "KEPT_BYTES", size)
     with sums.in_use():
         sums.lower_triangles(size)
     assert sums.lower_triangles(0) is not None, "small ones stay"
@@ -157,26 +120,17 @@ def test_large_triangles_are_released_by_the_last_user(monkeypatch):
 
 def test_large_triangles_are_released_after_an_error(monkeypatch):
     sums, _, _ = sums_and_matrices()
-    monkeypatch.setattr(sums_module, "KEPT_BYTES", 0)
+    monkeypatch.setattr(differences, "KEPT_BYTES", 0)
     with pytest.raises(np.linalg.LinAlgError), sums.in_use():
         np.linalg.inv(np.zeros_like(sums.lower_triangles(1e9)[:4, :4]))
     assert sums.lower_triangles(0) is None
-
-
-def test_small_differences_are_kept_and_large_ones_are_not(monkeypatch):
-    monkeypatch.setattr(PairSums, "lower_triangles", lambda *_: None)
-    for bytes_kept, kept in ((8 * 20 * 12, True), (8 * 20 * 12 - 1, False)):
-        monkeypatch.setattr(sums_module, "KEPT_BYTES", bytes_kept)
-        sums, _, _ = sums_and_matrices()
-        sums.inner_products(np.eye(4))
-        assert (sums._kept_differences is not None) == kept
 
 
 def test_chunks_do_not_change_the_objectives(monkeypatch):
     problem = random_problem(8)
     W, alpha = random_metric(problem.n), feasible_multipliers(problem)
     whole = problem.primal(W), problem.dual(alpha)
-    monkeypatch.setattr("covmetric.problem.sums.CHUNK_BYTES", 1)
+    monkeypatch.setattr("covmetric.problem.differences.CHUNK_BYTES", 1)
     assert (problem.primal(W), problem.dual(alpha)) == pytest.approx(whole, rel=1e-13)
 
 
@@ -216,7 +170,7 @@ def test_pickles_leave_out_kept_arrays():
     ],
 )
 def test_lengths_count_the_roundings_of_the_longest_sum(m, n, K, chunk, inner_product, gram, monkeypatch):
-    monkeypatch.setattr(sums_module, "CHUNK_BYTES", chunk * 8 * m * n)
+    monkeypatch.setattr(differences, "CHUNK_BYTES", chunk * 8 * m * n)
     sums, *_ = sums_and_matrices(m=m, K=K, n=n)
     assert sums.inner_product_length == inner_product
     assert sums.gram_length == gram
@@ -226,40 +180,17 @@ def test_lengths_count_the_roundings_of_the_longest_sum(m, n, K, chunk, inner_pr
 @pytest.mark.parametrize("m", [2, 3])
 def test_lengths_without_triangles_count_the_rows_of_a_chunk(m, monkeypatch):
     monkeypatch.setattr(PairSums, "lower_triangles", lambda *_: None)
-    monkeypatch.setattr(sums_module, "CHUNK_BYTES", 3 * 8 * m * 4)
+    monkeypatch.setattr(differences, "CHUNK_BYTES", 3 * 8 * m * 4)
     sums, *_ = sums_and_matrices(m=m, K=10, n=4)
     assert sums.inner_product_length == 4 + m * 4
     assert sums.gram_length == 3 * m + 4 + 2
-
-
-def test_blocks_of_triangles_add_up_to_the_whole_sum(monkeypatch):
-    """The last block is shorter than the others."""
-    monkeypatch.setattr(sums_module, "_SUM_BLOCK", 4)
-    sums, _, A = sums_and_matrices(K=10)
-    weights = np.random.default_rng(0).random(10)
-    for total in (sums.gram(weights), sums.signed_grams(weights)[0], sums.signed_grams(-weights)[1]):
-        np.testing.assert_allclose(total, np.einsum("k,kij->ij", weights, A), rtol=1e-13, atol=1e-14)
-
-
-def test_exact_rows_have_no_rounding_error():
-    """The examples are so far apart that no difference is a double."""
-    rng = np.random.default_rng(0)
-    rows = rng.standard_normal((3, 2, 2)) * np.array([1.0, 1e5, 1e-5])[:, None, None]
-    pairs = np.array([[0, 1], [1, 2], [0, 2], [2, 1]])
-    weights = np.array([1.0, -2.0, 0.0, 3.0])
-    ((repeated, high, low),) = PairSums(rows, pairs).exact_rows(weights)
-    np.testing.assert_array_equal(repeated, [1.0, 1.0, -2.0, -2.0, 3.0, 3.0])
-    assert low.any()
-    for (i, j), h, r in zip(pairs[[0, 1, 3]], high.reshape(-1, 4), low.reshape(-1, 4), strict=True):
-        for a, b, x, y in zip(rows[i].ravel(), rows[j].ravel(), h, r, strict=True):
-            assert Fraction(x) + Fraction(y) == Fraction(a) - Fraction(b)
 
 
 @pytest.mark.parametrize("shape", [(0, 3), (2, 3), (3, 3), (300, 200)])
 def test_triangular_factor_has_the_gram_matrix_of_the_rows(shape, capfd):
     """LAPACK complains about matrices without rows, which blocks without similar pairs have, on the terminal."""
     M = np.random.default_rng(0).standard_normal(shape)
-    R = sums_module.triangular_factor_of(M)
+    R = triangular_factor_of(M)
     assert R.shape == (min(shape), shape[1])
     np.testing.assert_array_equal(R, np.triu(R))
     np.testing.assert_allclose(R.T @ R, M.T @ M, atol=1e-10)

@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from covmetric.slacks import SLACKS, get_slack
-from covmetric.solvers.compiled import compile_slack
+from covmetric.solvers.kernels.slack import compile_slack
 
 EPS = np.finfo(float).eps
 S = np.geomspace(1e-6, 1e6, 41)

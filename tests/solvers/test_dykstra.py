@@ -10,8 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from covmetric import Dykstra, MetricProblem, Status, make_paper_problem, solve
 from covmetric.orders import get_order
-from covmetric.slacks import get_slack
-from covmetric.solvers import compiled, compiled_blocks
+from covmetric.solvers.kernels import block_projection, projection
 from tests import naive
 from tests.data import quoted
 from tests.exact import exact_gap
@@ -95,7 +94,7 @@ def test_representation_has_the_settings():
     assert repr(Dykstra("rand", certify_every=3)) == "Dykstra(order='rand', certify_every=3)"
 
 
-@pytest.mark.parametrize(("m", "kernel"), [(5, (compiled, "sweep")), (1, (compiled_blocks, "sweep_blocks"))])
+@pytest.mark.parametrize(("m", "kernel"), [(5, (projection, "sweep")), (1, (block_projection, "sweep_blocks"))])
 def test_a_breakdown_is_repaired_by_rebuilding_the_metric(m, kernel, monkeypatch):
     """A sweep that breaks down continues with the next pair from a rebuilt metric."""
     real, calls = getattr(*kernel), []
@@ -105,7 +104,7 @@ def test_a_breakdown_is_repaired_by_rebuilding_the_metric(m, kernel, monkeypatch
         if len(calls) == 2:
             real(W, alpha, rows, pairs, y, b, c, order[:4], *rest)
             W[:] = np.nan
-            return compiled.BROKEN
+            return projection.BROKEN
         return real(W, alpha, rows, pairs, y, b, c, order, *rest)
 
     monkeypatch.setattr(*kernel, flaky)
@@ -118,13 +117,13 @@ def test_a_breakdown_is_repaired_by_rebuilding_the_metric(m, kernel, monkeypatch
 
 
 def test_a_breakdown_at_the_first_pair_is_repaired(monkeypatch):
-    real, calls = compiled.sweep, []
+    real, calls = projection.sweep, []
 
     def flaky(*arguments):
         calls.append(1)
-        return compiled.BROKEN if len(calls) == 2 else real(*arguments)
+        return projection.BROKEN if len(calls) == 2 else real(*arguments)
 
-    monkeypatch.setattr(compiled, "sweep", flaky)
+    monkeypatch.setattr(projection, "sweep", flaky)
     problem = make_paper_problem(5, 12, 1e-2, seed=0)
     assert solve(problem, "dykstra", random_state=0).status is Status.SOLVED
 
@@ -138,14 +137,8 @@ def test_a_distance_that_cancels_to_zero_is_not_mistaken_for_equal_examples():
     assert exact_gap(problem, result) <= result.certificate.gap + result.certificate.rounding
 
 
-def test_compiled_slacks_are_kept():
-    """The slack is compiled once, not again for each solve."""
-    first, second = (compiled.compile_slack(get_slack("is")) for _ in range(2))
-    assert first.addresses == second.addresses
-
-
 def test_a_permanent_breakdown_is_a_numerical_error(monkeypatch):
-    monkeypatch.setattr(compiled, "sweep", lambda *_: compiled.BROKEN)
+    monkeypatch.setattr(projection, "sweep", lambda *_: projection.BROKEN)
     problem = make_paper_problem(5, 12, 1e-2, seed=0)
     with pytest.warns(ConvergenceWarning, match="NUMERICAL_ERROR"):
         result = solve(problem, "dykstra", random_state=0)

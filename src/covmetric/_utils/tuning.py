@@ -4,7 +4,7 @@ They affect speed and memory, but not results, except for rounding. Each group n
 with. To tune covmetric for another machine, run the benchmark, change the constant here, and run the benchmark again.
 The values were measured on two cores of an AMD EPYC with AVX-512 and OpenBLAS. Only the ratios of times matter.
 
-Numba does not notice changes in this file. After changing a constant that `solvers/compiled.py` uses, delete its cache
+Numba does not notice changes in this file. After changing a constant that `solvers/kernels/` uses, delete its cache
 (``__pycache__``).
 """
 

@@ -13,7 +13,8 @@ import numpy as np
 from covmetric._utils.threads import limited_threads
 from covmetric.experiments.rows import RowFile, resume
 from covmetric.problem import MetricProblem
-from covmetric.solvers import compiled
+from covmetric.solvers.kernels.projection import sweep
+from covmetric.solvers.kernels.slack import compile_slack
 
 SIZES = (25, 50, 100, 200)
 #: The number of projections that are timed together.
@@ -180,13 +181,13 @@ def projection_timer(problem: MetricProblem) -> Callable[[], float]:
     >>> projection_timer(active_problem(3, 5))() > 0.0
     True
     """
-    slack = compiled.compile_slack(problem.slack)
+    slack = compile_slack(problem.slack)
     order = np.arange(problem.n_pairs)
 
     def timed() -> float:
         W, alpha, counts = np.eye(problem.n), np.zeros(problem.n_pairs), np.zeros(2, np.int64)
         started = time.perf_counter()
-        compiled.sweep(
+        sweep(
             W, alpha, problem.sums.rows, problem.pairs, problem.similar, problem.bounds, problem.weights, order,
             *slack.addresses, counts,
         )  # fmt: skip

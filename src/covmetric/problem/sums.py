@@ -1,4 +1,4 @@
-"""Sums over pairs, computed by chunks: arrays over all pairs are kept only if they are small."""
+"""Sums over pairs, computed by chunks or from the lower triangles of all pairs, if these are small."""
 
 from __future__ import annotations
 
@@ -6,24 +6,16 @@ import functools
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 from scipy.linalg import lapack
 
-from covmetric._utils.distances import squared_distances
 from covmetric._utils.half_vectors import HalfVectors, half_vectors_of
-from covmetric._utils.tuning import CHUNK_BYTES, COMPILED_FROM_BYTES, KEPT_BYTES, LOOPS_UP_TO_ROWS
 from covmetric._utils.validation import FloatArray, IntArray, read_only
 from covmetric.problem.coordinates import CoordinateError
-from covmetric.problem.error_free import exact_difference
-
-# Pairs that are summed up at a time where the triangles are kept: the error of a sum grows with its number of terms.
-# `compiled.signed_sums` has the same number.
-_SUM_BLOCK = 1024
-# Differences of images lose all digits if two examples are nearly equal: the error is that of the images. Pairs whose
-# squared norm is below this fraction of that of an example are transformed after they are subtracted.
-_CLOSE = 1e-8
+from covmetric.problem.differences import PairDifferences
+from covmetric.problem.examples import Examples
+from covmetric.problem.triangles import fill_triangles, signed_sum_length, signed_sums, weighted_sum
 
 
 def is_multiple_of_identity(matrix: FloatArray) -> bool:
@@ -65,89 +57,7 @@ def triangular_factor_of(matrix: FloatArray) -> FloatArray:
     return np.asarray(np.triu(factored[: matrix.shape[1]]))
 
 
-@functools.cache
-def _compiled_sums() -> Any:
-    """Import the compiled sums once; small problems do without them, and without the time to load Numba."""
-    from covmetric.problem import compiled
-
-    return compiled
-
-
-def _signed_sums(weights: FloatArray, triangles: FloatArray) -> FloatArray:
-    """Return the sums of w_k triangle_k over the positive weights, and of -w_k triangle_k over the negative ones.
-
-    Blocks of rows are summed up first, which keeps the bound on the rounding error small.
-    """
-    if triangles.nbytes >= COMPILED_FROM_BYTES:
-        sums = np.empty((2, triangles.shape[1]))
-        _compiled_sums().signed_sums(triangles, weights, *sums)
-        return sums
-    parts = np.empty((2, len(weights)))
-    np.maximum(weights, 0.0, out=parts[0])
-    np.subtract(parts[0], weights, out=parts[1])
-    total = parts[:, :_SUM_BLOCK] @ triangles[:_SUM_BLOCK]
-    for start in range(_SUM_BLOCK, len(triangles), _SUM_BLOCK):
-        total += parts[:, start : start + _SUM_BLOCK] @ triangles[start : start + _SUM_BLOCK]
-    return np.asarray(total)
-
-
-class Examples:
-    """Embedded examples, and what is derived from them. Problems on the same examples share one object.
-
-    Parameters
-    ----------
-    rows : array of shape (l, m, n)
-        The embedded examples, each transposed, C-contiguous.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from covmetric.problem.sums import Examples
-    >>> Examples(np.array([[[0.0, 0.0]], [[2.0, 4.0]]])).centred().tolist()
-    [[[-1.0, -2.0]], [[1.0, 2.0]]]
-    """
-
-    def __init__(self, rows: FloatArray) -> None:
-        self.rows = rows
-        self._kept_centred: FloatArray | None = None
-        self._sizes: FloatArray | None = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the attributes that cannot be computed from others."""
-        return {"rows": self.rows}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        # The order of sums depends on the alignment, and arrays that were sent to a worker need not be aligned.
-        self.__init__(np.require(state["rows"], None, "A"))  # type: ignore[misc]
-
-    def centred(self) -> FloatArray:
-        """Return the transposed examples minus their mean.
-
-        Returns
-        -------
-        array of shape (l, m, n)
-        """
-        if self._kept_centred is not None:
-            return self._kept_centred
-        centred: FloatArray = read_only(self.rows - self.rows.mean(axis=0))
-        if centred.nbytes <= KEPT_BYTES:
-            self._kept_centred = centred
-        return centred
-
-    def sizes(self) -> FloatArray:
-        """Return the squared norms of the examples minus their mean.
-
-        Returns
-        -------
-        array of shape (l,)
-        """
-        if self._sizes is None:
-            rows = self.centred()
-            self._sizes = np.einsum("lan,lan->l", rows, rows)
-        return self._sizes
-
-
-class PairSums:
+class PairSums(PairDifferences):
     """The differences F_k = Phi(X_i) - Phi(X_j) of index pairs, and sums over them.
 
     Every sum is a product of matrices, because the differences of a chunk of pairs are the rows of one matrix.
@@ -189,33 +99,10 @@ class PairSums:
         examples: Examples | None = None,
         norms: FloatArray | None = None,
     ) -> None:
-        self.rows = rows
-        self.pairs = pairs
-        self.coordinates = coordinates
-        self._given_bytes = kept_bytes
-        self.examples = Examples(rows) if examples is None else examples
-        self._kept_differences: FloatArray | None = None
+        super().__init__(rows, pairs, coordinates, kept_bytes, examples, norms)
         self._kept_triangles: FloatArray | None = None
-        self._kept_norms = norms
         self._n_users = 0
         self._lock = threading.Lock()
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the attributes that cannot be computed from others."""
-        return {
-            "rows": self.rows,
-            "pairs": self.pairs,
-            "coordinates": self.coordinates,
-            "kept_bytes": self._given_bytes,
-        }
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(**state)  # type: ignore[misc]
-
-    @property
-    def kept_bytes(self) -> float:
-        """The size up to which arrays over all pairs are kept."""
-        return KEPT_BYTES if self._given_bytes is None else self._given_bytes
 
     @functools.cached_property
     def half(self) -> HalfVectors:
@@ -247,18 +134,10 @@ class PairSums:
             return None
         with self._lock:
             if self._kept_triangles is None:
-                self._kept_triangles = read_only(self._computed_triangles(size))
+                triangles = np.empty((len(self.pairs), size))
+                fill_triangles(triangles, self.rows, self.pairs, self._chunks(keep=False), self.half)
+                self._kept_triangles = read_only(triangles)
             return self._kept_triangles
-
-    def _computed_triangles(self, size: int) -> FloatArray:
-        """Return the lower triangles of all A_k, which have so many entries each."""
-        triangles = np.empty((len(self.pairs), size))
-        if triangles.nbytes >= COMPILED_FROM_BYTES and self.rows.shape[2] <= LOOPS_UP_TO_ROWS:
-            _compiled_sums().lower_triangles(self.rows, self.pairs, triangles)
-        else:
-            for part, F in self._chunks(keep=False):
-                self.half.lower(np.matmul(np.swapaxes(F, 1, 2), F), out=triangles[part])
-        return triangles
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
@@ -279,96 +158,6 @@ class PairSums:
                 if self._n_users == 0 and triangles is not None and triangles.nbytes > self.kept_bytes:
                     self._kept_triangles = None
 
-    def _chunks(self, indices: IntArray | None = None, *, keep: bool = True) -> Iterator[tuple[slice, FloatArray]]:
-        """Yield consecutive parts of `indices` (None: all pairs) as slices, with their differences, shape (q, m, n).
-
-        With `keep`, small arrays of differences are kept for the next call.
-        """
-        _, m, n = self.rows.shape
-        count = len(self.pairs) if indices is None else len(indices)
-        if keep and self._kept_differences is None and 8 * len(self.pairs) * m * n <= self.kept_bytes:
-            i, j = self.pairs.T
-            self._kept_differences = self.rows[i] - self.rows[j]
-        size = max(1, CHUNK_BYTES // (8 * m * n))
-        for start in range(0, count, size):
-            part = slice(start, min(start + size, count))
-            if self._kept_differences is not None:
-                yield part, self._kept_differences[part if indices is None else indices[part]]
-            else:
-                i, j = (self.pairs[part] if indices is None else self.pairs[indices[part]]).T
-                yield part, self.rows[i] - self.rows[j]
-
-    def transformed(self, indices: IntArray | None, C: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
-        """Iterate over chunks of pairs and their transformed differences C^T F_k.
-
-        Parameters
-        ----------
-        indices : array of int of shape (a,) or None
-            The pairs. None means all pairs.
-        C : array of shape (n, n)
-            The transform.
-
-        Yields
-        ------
-        part : slice
-            A part of `indices`.
-        transformed : array of shape (q, m, n)
-            (C^T F_k)^T of these pairs.
-        """
-        for part, F in self._chunks(indices):
-            yield part, (F.reshape(-1, F.shape[2]) @ C).reshape(F.shape)
-
-    def roughly_transformed(self, indices: IntArray, C: FloatArray) -> Iterator[tuple[slice, FloatArray]]:
-        """Iterate as `transformed` does, but transform the examples if there are fewer of them than pairs.
-
-        The result loses a few digits if the examples are far apart. It is accurate enough for a step, but not for a
-        certificate. Examples that are nearly equal are subtracted first.
-
-        Parameters
-        ----------
-        indices : array of int of shape (a,)
-            The pairs.
-        C : array of shape (n, n)
-            The transform.
-
-        Yields
-        ------
-        part : slice
-            A part of `indices`.
-        transformed : array of shape (q, m, n)
-            (C^T F_k)^T of these pairs.
-        """
-        count, m, n = self.rows.shape
-        if len(indices) < 2 * count:
-            yield from self.transformed(indices, C)
-            return
-        images = (self.centred_rows().reshape(-1, n) @ C).reshape(count, m, n)
-        size = max(1, CHUNK_BYTES // (8 * m * n))
-        for start in range(0, len(indices), size):
-            part = slice(start, min(start + size, len(indices)))
-            i, j = self.pairs[indices[part]].T
-            G = images[i] - images[j]
-            if len(self.close_pairs):
-                close = np.isin(indices[part], self.close_pairs)
-                F = self.rows[i[close]] - self.rows[j[close]]
-                G[close] = (F.reshape(-1, n) @ C).reshape(F.shape)
-            yield part, G
-
-    def centred_rows(self) -> FloatArray:
-        """Return the transposed examples minus their mean.
-
-        Returns
-        -------
-        array of shape (l, m, n)
-        """
-        return self.examples.centred()
-
-    @functools.cached_property
-    def close_pairs(self) -> IntArray:
-        """The pairs of examples that are nearly equal, of shape (q,)."""
-        sizes = self.examples.sizes()
-        return np.flatnonzero(self.squared_norms() < _CLOSE * sizes[self.pairs].max(axis=1))
-
     def squared_distances(self, factor: FloatArray) -> FloatArray:
         """Return the squared distances ||L^T F_k||^2 of all pairs in the metric L L^T.
 
@@ -387,20 +176,11 @@ class PairSums:
         return result
 
     def squared_norms(self) -> FloatArray:
-        """Return the squared norms ||F_k||^2 of all pairs.
-
-        Returns
-        -------
-        array of shape (K,)
-        """
         if self._kept_norms is None:
             triangles = self.lower_triangles()
-            if triangles is not None:
-                norms = triangles[:, self.half.diagonal].sum(axis=1)
-            else:
-                vectors = self.rows.reshape(len(self.rows), -1)
-                norms = squared_distances(vectors, vectors, *self.pairs.T)
-            self._kept_norms = read_only(norms)
+            if triangles is None:
+                return super().squared_norms()
+            self._kept_norms = read_only(triangles[:, self.half.diagonal].sum(axis=1))
         return self._kept_norms
 
     def inner_products(self, E: FloatArray, indices: IntArray | None = None) -> FloatArray:
@@ -442,7 +222,7 @@ class PairSums:
         n = self.rows.shape[2]
         triangles = self.lower_triangles() if transform is None else None
         if triangles is not None:
-            return self.half.from_lower(_signed_sums(weights, triangles)[0])
+            return self.half.from_lower(signed_sums(weights, triangles)[0])
         total = np.zeros((n, n))
         for flat in self._weighted_rows(weights):
             if transform is not None:
@@ -468,7 +248,7 @@ class PairSums:
         triangles = self.lower_triangles()
         if triangles is None:
             return self.gram(weights), self.gram(-weights)
-        plus, minus = self.half.from_lower(_signed_sums(weights, triangles))
+        plus, minus = self.half.from_lower(signed_sums(weights, triangles))
         return plus, minus
 
     @property
@@ -486,36 +266,11 @@ class PairSums:
     @property
     def gram_length(self) -> int:
         """The number of roundings, at most, that an entry of `gram` accumulates."""
-        _, m, n = self.rows.shape
-        K = len(self.pairs)
+        K, m = len(self.pairs), self.rows.shape[1]
         if self.lower_triangles() is not None:
-            return int(min(K, _SUM_BLOCK) + -(-K // _SUM_BLOCK) + m)
-        per_chunk = max(1, CHUNK_BYTES // (8 * m * n))
+            return int(signed_sum_length(K) + m)
+        per_chunk = self.pairs_per_chunk
         return int(m * min(K, per_chunk) + -(-K // per_chunk) + 2)
-
-    def exact_rows(self, weights: FloatArray) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
-        """Iterate over the rows of the differences, without rounding error, of the pairs with a weight.
-
-        Parameters
-        ----------
-        weights : array of shape (K,)
-            The weights w_k; pairs with a weight of zero are left out.
-
-        Yields
-        ------
-        weights : array of shape (q,)
-            The weight of each row.
-        high, low : arrays of shape (q, n)
-            The rounded rows of F_k^T, and their rounding errors.
-        """
-        _, m, n = self.rows.shape
-        chosen = np.flatnonzero(weights)
-        size = max(1, CHUNK_BYTES // (8 * m * n))
-        for start in range(0, len(chosen), size):
-            part = chosen[start : start + size]
-            i, j = self.pairs[part].T
-            high, low = exact_difference(self.rows[i], self.rows[j])
-            yield np.repeat(weights[part], m), high.reshape(-1, n), low.reshape(-1, n)
 
     def weighted_sum(self, weights: FloatArray) -> FloatArray:
         """Return the sum of w_k A_k, with weights of either sign.
@@ -533,10 +288,7 @@ class PairSums:
         """
         triangles = self.lower_triangles()
         if triangles is not None:
-            if triangles.nbytes < COMPILED_FROM_BYTES:
-                return self.half.from_lower(weights @ triangles)
-            plus, minus = _signed_sums(weights, triangles)
-            return self.half.from_lower(plus - minus)
+            return self.half.from_lower(weighted_sum(weights, triangles))
         return self.gram(weights) - self.gram(-weights)
 
     def hessian_product(self, E: FloatArray, weights: FloatArray, indices: IntArray) -> FloatArray:
@@ -585,10 +337,3 @@ class PairSums:
         for flat in self._weighted_rows(weights):
             R = triangular_factor_of(np.vstack([R, flat]))
         return R
-
-    def _weighted_rows(self, weights: FloatArray) -> Iterator[FloatArray]:
-        """Yield chunks of the rows of sqrt(w_k) F_k^T, over the pairs with a positive weight."""
-        chosen = np.flatnonzero(weights > 0.0)
-        roots = np.sqrt(weights[chosen])
-        for part, F in self._chunks(chosen):
-            yield (F * roots[part, None, None]).reshape(-1, F.shape[2])

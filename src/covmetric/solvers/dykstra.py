@@ -23,7 +23,7 @@ from covmetric.solvers.base import Solver, StepFailed, is_degenerate
 from covmetric.solvers.interrupt import check_interrupt
 
 if TYPE_CHECKING:
-    from covmetric.solvers.compiled import CompiledSlack
+    from covmetric.solvers.kernels.slack import CompiledSlack
 
 # The solve gives up after more than this many consecutive certificates with a metric too ill-conditioned to be stored.
 _MAX_DEGENERATE = 5
@@ -98,7 +98,7 @@ class Dykstra(Solver[DykstraState]):
         self.certify_every = certify_every
 
     def start(self, problem: MetricProblem, point: CertifiedPoint, rng: np.random.Generator) -> DykstraState:
-        from covmetric.solvers import compiled  # Numba takes a second to import
+        from covmetric.solvers.kernels.slack import compile_slack  # Numba takes a second to import
 
         every = self.certify_every
         if every is not None and not (is_count(every) and every >= 1):
@@ -108,7 +108,7 @@ class Dykstra(Solver[DykstraState]):
             alpha=point.multipliers.copy(),
             order=get_order(self.order),
             rng=rng,
-            slack=compiled.compile_slack(problem.slack),
+            slack=compile_slack(problem.slack),
         )
 
     def step(self, problem: MetricProblem, state: DykstraState) -> None:
@@ -124,7 +124,7 @@ class Dykstra(Solver[DykstraState]):
 
     def _sweep(self, problem: MetricProblem, state: DykstraState, order: IntArray) -> None:
         """Visit the pairs; after a breakdown, rebuild W from the multipliers and continue with the same pair."""
-        from covmetric.solvers import compiled, compiled_blocks
+        from covmetric.solvers.kernels import block_projection, projection
 
         in_blocks = visits_blocks(problem.n, problem.m)
         rebuilt = False
@@ -135,12 +135,12 @@ class Dykstra(Solver[DykstraState]):
                 problem.weights, order, *state.slack.addresses, state.counts,
             )  # fmt: skip
             if in_blocks:
-                status = compiled_blocks.sweep_blocks(*arguments, BLOCK_COLUMNS // problem.m)
+                status = block_projection.sweep_blocks(*arguments, BLOCK_COLUMNS // problem.m)
             else:
-                status = compiled.sweep(*arguments)
+                status = projection.sweep(*arguments)
             done = sum(state.counts.tolist()) - before
             state.visits += done
-            if status == compiled.DONE:
+            if status == projection.DONE:
                 return
             if done == 0 and rebuilt:
                 raise StepFailed

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from covmetric import MetricProblem, Newton, Status, solve, solve_path
 from covmetric._utils.tuning import COMPILED_FROM_BYTES
-from covmetric.problem import BlockProblem, sums
+from covmetric.problem import BlockProblem, triangles
 from covmetric.problem.blocks import KeyedMatrix, ZeroMultipliers, sources
 from covmetric.solvers import registry
 from covmetric.solvers.blocks import BlockNewton
@@ -163,7 +163,7 @@ def test_nothing_to_learn():
 @pytest.mark.parametrize("compiled_from", [0, COMPILED_FROM_BYTES])
 @pytest.mark.parametrize("slack", SLACKS)
 def test_threads_give_the_same_bits(slack, compiled_from, monkeypatch):
-    monkeypatch.setattr(sums, "COMPILED_FROM_BYTES", compiled_from)
+    monkeypatch.setattr(triangles, "COMPILED_FROM_BYTES", compiled_from)
     problem = random_problem(slack, lam=1e-4)
     first = solve(problem, tol=1e-9)
     for n_jobs in (2, 3):

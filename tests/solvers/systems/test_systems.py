@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from covmetric import MetricProblem, Newton, Status, make_paper_problem, solve
 from covmetric._utils.half_vectors import HalfVectors
 from covmetric.problem import PairSums
-from covmetric.solvers import compiled
 from covmetric.solvers.newton import solver as newton
 from covmetric.solvers.systems import (
     ActiveTerms,
@@ -34,45 +31,6 @@ from covmetric.solvers.systems.products import (
 )
 from tests import naive
 from tests.problems import SLACKS, problem_seeds, random_problem
-
-
-@given(n=st.integers(1, 40), m=st.integers(1, 5), seed=st.integers(0, 100))
-def test_half_vectors_keep_the_inner_product(n, m, seed):
-    rng = np.random.default_rng(seed)
-    G = rng.standard_normal((3, m, n))
-    half = HalfVectors(n)
-    out = np.empty((3, half.size))
-    compiled.half_grams(G, out)
-    B = np.einsum("kai,kaj->kij", G, G)
-    np.testing.assert_allclose(out, [half.pack(b) for b in B], rtol=1e-12, atol=1e-13)
-    np.testing.assert_allclose(half.unpack(out[0]), B[0], rtol=1e-12, atol=1e-13)
-    assert out[0] @ out[1] == pytest.approx(np.sum(B[0] * B[1]), rel=1e-9, abs=1e-9)
-
-
-@given(count=st.integers(1, 30), n=st.integers(1, 9), seed=st.integers(0, 100))
-def test_stretch_matches_the_literal_sum(count, n, seed):
-    rng = np.random.default_rng(seed)
-    half = HalfVectors(n)
-    A = rng.standard_normal((count, n, n))
-    A, E = A + np.swapaxes(A, 1, 2), rng.standard_normal((n, n))
-    E, weights = E + E.T, rng.standard_normal(count)
-    out = np.full(half.size, np.nan)
-    compiled.stretch(half.lower(A), half.doubled(E), weights, out)
-    expected = sum(w * np.sum(a * E) * a for w, a in zip(weights, A, strict=True))
-    np.testing.assert_allclose(half.from_lower(out), expected, rtol=1e-10, atol=1e-10)
-
-
-@given(count=st.integers(0, 30), n=st.integers(1, 9), seed=st.integers(0, 100))
-def test_laplacian_product_matches_the_literal_matrix(count, n, seed):
-    rng = np.random.default_rng(seed)
-    rows, pairs, weights = rng.standard_normal((6, n)), rng.integers(6, size=(count, 2)), rng.standard_normal(count)
-    laplacian = np.zeros((6, 6))
-    for weight, (i, j) in zip(weights, pairs, strict=True):
-        edge = np.eye(6)[i] - np.eye(6)[j]
-        laplacian += weight * np.outer(edge, edge)
-    out = np.full((6, n), np.nan)
-    compiled.laplacian_product(rows, pairs, weights, out)
-    np.testing.assert_allclose(out, laplacian @ rows, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("seed", problem_seeds(18))

@@ -17,7 +17,7 @@ from covmetric._utils.threads import one_thread
 from covmetric.problem.blocks.executors import Executor, ExecutorLost, PairBlockError, sum_of_range
 from covmetric.problem.blocks.passes import PairPass
 from covmetric.problem.blocks.sources import PairSource
-from covmetric.problem.sums import Examples
+from covmetric.problem.examples import Examples
 
 # Passes with more bytes than this are sent to the workers once instead of with every task.
 _LARGE_PASS = 2**16

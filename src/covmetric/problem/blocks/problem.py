@@ -35,9 +35,9 @@ from covmetric.problem.blocks.sources import ArrayPairs, PairSource, RecipePairs
 from covmetric.problem.certifying import CertifiedPoint, Certifying
 from covmetric.problem.dual import Dual, DualPoint, DualSums
 from covmetric.problem.error_free import DoubleSum, factor_residual
+from covmetric.problem.examples import Examples
 from covmetric.problem.metric_problem import MetricProblem
 from covmetric.problem.primal import LossSum, Primal, PrimalPoint
-from covmetric.problem.sums import Examples
 from covmetric.slacks import Slack, get_slack
 
 # The unit roundoff.

@@ -19,8 +19,9 @@ from covmetric._utils.tuning import (
 from covmetric.constraints import LabelledPairs, PairRecipe
 from covmetric.problem.blocks.keys import fingerprint
 from covmetric.problem.coordinates import CoordinateError
+from covmetric.problem.examples import Examples
 from covmetric.problem.metric_problem import MetricProblem
-from covmetric.problem.sums import Examples, PairSums
+from covmetric.problem.sums import PairSums
 from covmetric.slacks import Slack
 
 

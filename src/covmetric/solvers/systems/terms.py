@@ -24,7 +24,7 @@ def compiled_kernels() -> Any:
     -------
     module
     """
-    from covmetric.solvers import compiled as kernels
+    from covmetric.solvers.kernels import newton_sums as kernels
 
     return kernels
 

@@ -1,9 +1,9 @@
-"""The compiled sweep over blocks of pairs, for examples with few columns.
+"""Dykstra's projection over blocks of pairs, for examples with few columns.
 
 A projection with a single column reads and writes all of W for a few operations per entry, so that the memory limits
 it. Here the pairs are visited in the same order, but W is read and written once per block. Within a block, only the
 matrix F^T W F of the columns F of all its pairs is kept up to date, which is much smaller. The result is that of
-`compiled.sweep`, up to rounding.
+`projection.sweep`, up to rounding.
 """
 
 from __future__ import annotations
@@ -13,24 +13,10 @@ import math
 import numpy as np
 
 from covmetric._utils.compiling import jit as _jit
-from covmetric.solvers.compiled import (
-    _LOWER,
-    _NORMAL,
-    _OPTIONS,
-    _RIGHT,
-    _TRANSPOSED,
-    _UPPER,
-    BROKEN,
-    DONE,
-    _call,
-    _dot,
-    _dsyrk,
-    _dtrsm,
-    _gram,
-    _product,
-    _tridiagonal_loops,
-    find_root,
-)
+from covmetric.solvers.kernels.blas import LOWER, NORMAL, OPTIONS, RIGHT, TRANSPOSED, UPPER, dot, dsyrk, dtrsm
+from covmetric.solvers.kernels.projection import BROKEN, DONE, gram, product, tridiagonal_loops
+from covmetric.solvers.kernels.root import find_root
+from covmetric.solvers.kernels.slack import call
 
 
 @_jit
@@ -103,12 +89,12 @@ def _apply(W, G, M, scales, Z, ints, reals, options):
     The w_k are the rows of L^-T G, with the unit lower triangular L whose rows are in M.
     """
     count, n = G.shape
-    lower, upper, normal = options[_LOWER:], options[_UPPER:], options[_NORMAL:]
+    lower, upper, normal = options[LOWER:], options[UPPER:], options[NORMAL:]
     ints[0], ints[1], ints[2] = n, count, M.shape[1]
     reals[0] = 1.0
     # BLAS reads the row-major lower triangle of M as an upper one. The letter "U" also means a unit diagonal.
-    _dtrsm(
-        options[_RIGHT:].ctypes, upper.ctypes, options[_TRANSPOSED:].ctypes, upper.ctypes, ints.ctypes,
+    dtrsm(
+        options[RIGHT:].ctypes, upper.ctypes, options[TRANSPOSED:].ctypes, upper.ctypes, ints.ctypes,
         ints[1:].ctypes, reals.ctypes, M.ctypes, ints[2:].ctypes, G.ctypes, ints.ctypes,
     )  # fmt: skip
     for sign in (1.0, -1.0):
@@ -122,7 +108,7 @@ def _apply(W, G, M, scales, Z, ints, reals, options):
         if used:
             ints[1] = used
             reals[0], reals[1] = -sign, 1.0
-            _dsyrk(
+            dsyrk(
                 lower.ctypes, normal.ctypes, ints.ctypes, ints[1:].ctypes, reals.ctypes, Z.ctypes, ints.ctypes,
                 reals[1:].ctypes, W.ctypes, ints.ctypes,
             )  # fmt: skip
@@ -164,14 +150,14 @@ def sweep_blocks(W, alpha, rows, pairs, y, b, c, order, xi, xi_prime, gradient, 
     F, G, Z = np.empty((largest, n)), np.empty((largest, n)), np.empty((largest, n))
     products, T = np.empty(largest * largest), np.empty((m, m))
     scales, d, e2, v, w = np.empty(largest), np.empty(m), np.empty(m), np.empty(m), np.empty(m)
-    ints, reals, options = np.empty(4, np.int32), np.empty(2), _OPTIONS.copy()
+    ints, reals, options = np.empty(4, np.int32), np.empty(2), OPTIONS.copy()
     status = DONE
     for start in range(0, len(order), size):
         block = order[start : start + size]
         count = _load(rows, pairs, block, F)
         M = products[: count * count].reshape(count, count)
-        _product(W, F[:count], G[:count], ints, reals, options)
-        _gram(F[:count], G[:count], M, ints, reals, options)
+        product(W, F[:count], G[:count], ints, reals, options)
+        gram(F[:count], G[:count], M, ints, reals, options)
         for k in range(count):
             scales[k] = 0.0
         moved = False
@@ -182,14 +168,14 @@ def sweep_blocks(W, alpha, rows, pairs, y, b, c, order, xi, xi_prime, gradient, 
             trace = _own_block(M, first, T)
             if not trace > 0.0:
                 own = F[first : first + m].ravel()
-                if _dot(own, own, own.size) != 0.0:  # W is no longer positive definite
+                if dot(own, own, own.size) != 0.0:  # W is no longer positive definite
                     status = BROKEN
                     break
                 # F = 0: the distance is zero for every W, and a dissimilar pair has its full loss.
                 if y[k] < 0.0:
-                    alpha[k] = -_call(gradient, 0.0) * c[k] / b[k]
+                    alpha[k] = -call(gradient, 0.0) * c[k] / b[k]
             elif alpha[k] != 0.0 or y[k] * (trace - b[k]) > 0.0:
-                _tridiagonal_loops(T, d, e2, v, w)
+                tridiagonal_loops(T, d, e2, v, w)
                 limit = -y[k] * alpha[k]
                 u = find_root(d, e2, trace, b[k], c[k], -limit * b[k] / c[k], limit, xi, xi_prime, gradient)
                 _own_block(M, first, T)

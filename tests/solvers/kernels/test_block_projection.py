@@ -8,11 +8,12 @@ import pytest
 from covmetric import MetricProblem
 from covmetric._utils import tuning
 from covmetric.slacks import get_slack
-from covmetric.solvers import compiled, compiled_blocks
+from covmetric.solvers.kernels import block_projection, projection
+from covmetric.solvers.kernels.slack import compile_slack
 from tests import naive
 from tests.problems import SLACKS
 
-COMPILED = {name: compiled.compile_slack(get_slack(name)) for name in SLACKS}
+COMPILED = {name: compile_slack(get_slack(name)) for name in SLACKS}
 
 
 def thin_problem(n, m, K, slack="is", seed=0):
@@ -29,7 +30,7 @@ def run(problem, order, size, W=None):
         W, alpha, problem.sums.rows, problem.pairs, problem.similar, problem.bounds, problem.weights,
         np.asarray(order), *COMPILED[problem.slack.name].addresses, counts,
     )  # fmt: skip
-    status = compiled.sweep(*arguments) if size is None else compiled_blocks.sweep_blocks(*arguments, size)
+    status = projection.sweep(*arguments) if size is None else block_projection.sweep_blocks(*arguments, size)
     return status, W, alpha, counts
 
 
@@ -43,7 +44,7 @@ def test_blocks_match_the_literal_method(size, m, slack):
     order = np.concatenate([rng.permutation(8) for _ in range(3)])
     literal_W, literal_alpha = naive.visits(problem, order)
     status, W, alpha, counts = run(problem, order, size)
-    assert status == compiled.DONE
+    assert status == projection.DONE
     np.testing.assert_allclose(alpha, literal_alpha, rtol=1e-6, atol=1e-8 * literal_alpha.max())
     np.testing.assert_allclose(W, literal_W, rtol=1e-6, atol=1e-7 * np.abs(literal_W).max())
     np.testing.assert_array_equal(W, W.T)
@@ -69,7 +70,7 @@ def test_a_breakdown_within_a_block_keeps_the_visits_before_it(size):
     F = np.eye(3)[[0, 2, 1]][:, :, None]
     problem = MetricProblem.from_differences(F, [1, 1, 1], 0.1, 1.0)
     status, W, alpha, counts = run(problem, [0, 1, 2], size, np.diag([1.0, 1.0, -1.0]))
-    assert status == compiled.BROKEN
+    assert status == projection.BROKEN
     np.testing.assert_array_equal(counts, [1, 0])
     expected = run(problem, [0], None, np.diag([1.0, 1.0, -1.0]))
     np.testing.assert_allclose(W, expected[1], rtol=1e-14)
@@ -79,7 +80,7 @@ def test_a_breakdown_within_a_block_keeps_the_visits_before_it(size):
 def test_a_broken_metric_is_reported_and_nothing_is_changed():
     problem = thin_problem(4, 1, 3)
     status, _, alpha, counts = run(problem, [0, 1, 2], 2, np.full((4, 4), np.nan))
-    assert status == compiled.BROKEN
+    assert status == projection.BROKEN
     np.testing.assert_array_equal(alpha, np.zeros(3))
     np.testing.assert_array_equal(counts, [0, 0])
 
@@ -89,7 +90,7 @@ def test_equal_examples_have_their_full_loss_and_change_nothing(slack):
     F = np.array([[1.0, 0.0], [0.0, 0.0], [0.0, 0.0], [0.5, 1.0]])[:, :, None]
     problem = MetricProblem.from_differences(F, [1, -1, 1, 1], 0.1, 2.0, slack)
     status, W, alpha, counts = run(problem, [0, 1, 2, 3], 4)
-    assert status == compiled.DONE
+    assert status == projection.DONE
     np.testing.assert_array_equal(counts, [2, 2])
     plain = run(problem, [0, 1, 2, 3], None)
     np.testing.assert_allclose(alpha, plain[2], rtol=1e-12)
