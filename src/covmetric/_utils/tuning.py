@@ -55,17 +55,13 @@ SPAN_FRACTION = 0.9
 # --- The choice of the first method by `auto` (python -m benchmarks.cells) --------------------------------------------
 # Dykstra may be first if the embedded examples have at least this many times as many rows as columns.
 THIN_RATIO = 4
-# Dykstra is first if an epoch takes at most the first fraction of the time of a Newton step. Up to the second one, it
-# is first if Newton's method is expected to need many steps. Up to the third one, Newton's model must also hold only
-# nearby.
-CHEAP_EPOCH, DEAR_EPOCH, VERY_DEAR_EPOCH = 0.22, 2.0, 8.0
-# Newton's method needs few steps if the losses have less curvature per dimension than this (log det has 1).
-EASY_STIFFNESS = 4.0
+# Dykstra is never first if an epoch takes this many times as long as a Newton step.
+DEAR_EPOCH = 3.0
+# Newton's method needs few steps if the losses have less curvature per dimension than the second number (log det has
+# 1), and Dykstra is then not first. If an epoch takes at most the first fraction of a Newton step, the third one counts.
+CHEAP_EPOCH, EASY_STIFFNESS, TRIVIAL_STIFFNESS = 0.25, 6.0, 0.15
 # With more curvature than this, Dykstra crawls, and Newton's method solves the problem, unless its path is long.
 HARD_STIFFNESS = 10_000.0
-# Newton's model holds only nearby if the curvature grows by more than the second number from the best multiple of the
-# identity to the metric that is larger by the first number.
-STRETCH, STEADY_GROWTH = 4.0, 2.0
 
 # --- Dykstra (python -m benchmarks.projection) ------------------------------------------------------------------------
 # Operations per call of the compiled sweep: few enough that Ctrl-C takes effect within a tenth of a second.

@@ -12,10 +12,8 @@ from covmetric._utils.tuning import (
     HARD_STIFFNESS,
     SPLIT_FROM,
     SPLIT_THIN_FROM,
-    STEADY_GROWTH,
-    STRETCH,
     THIN_RATIO,
-    VERY_DEAR_EPOCH,
+    TRIVIAL_STIFFNESS,
     newton_seconds,
     sweep_seconds,
 )
@@ -71,8 +69,9 @@ def choose_solver(solver: str | Solver[Any], problem: MetricProblem) -> Solver[A
     """Return the solver for a problem; "auto" chooses the solver that is expected to be faster.
 
     "auto" is `Hybrid`. It begins with Dykstra if the examples have few columns, an epoch does not take much longer than
-    a Newton step, and Newton's method is expected to need many steps: if the losses have more curvature than log det,
-    but not so much that Dykstra crawls. docs/performance/solvers.md has the measurements.
+    a Newton step with the pairs that are active at the best multiple of the identity, and Newton's method is expected
+    to need many steps: if the losses have more curvature than log det, but not so much that Dykstra crawls.
+    docs/performance/solvers.md has the measurements.
 
     Parameters
     ----------
@@ -108,19 +107,19 @@ def _dykstra_pays(problem: MetricProblem) -> bool:
     n, m, K = problem.n, problem.m, problem.n_pairs
     if THIN_RATIO * m > n:
         return False
-    epoch = sweep_seconds(n, m, K, 0) / newton_seconds(n, m, K, len(problem.sums.rows))
-    if epoch >= VERY_DEAR_EPOCH:
+    examples = len(problem.sums.rows)
+    # With all pairs active; the ratio is larger if some of them are not.
+    if sweep_seconds(n, m, K, 0) >= DEAR_EPOCH * newton_seconds(n, m, K, examples):
         return False
     ratios = best_multiple(problem, 1.0)[1]
+    active, moved = (int(problem.terms.active(s).sum()) for s in (ratios, problem.squared_norms / problem.bounds))
+    epoch = sweep_seconds(n, m, moved, K - moved) / newton_seconds(n, m, active, examples)
     stiff = stiffness(problem, ratios)
-    if stiff > HARD_STIFFNESS:
-        return epoch < DEAR_EPOCH and newton_path_is_long(problem)
-    if epoch <= CHEAP_EPOCH:
-        return True
     if epoch >= DEAR_EPOCH:
-        steady = stiffness(problem, STRETCH * ratios) <= STEADY_GROWTH * stiff
-        return stiff > EASY_STIFFNESS and not steady
-    return stiff > EASY_STIFFNESS
+        return False
+    if stiff > HARD_STIFFNESS:
+        return newton_path_is_long(problem)
+    return stiff > (TRIVIAL_STIFFNESS if epoch <= CHEAP_EPOCH else EASY_STIFFNESS)
 
 
 def runs_in_blocks(solver: str | Solver[Any]) -> bool:
