@@ -7,7 +7,7 @@ from tests.distributed.clusters import two_workers
 
 @pytest.fixture(scope="package")
 def client():
-    """A client of two worker processes on this machine, for all tests of this folder; a worker that dies is replaced."""
+    """A client of two worker processes, for all tests of this folder; a worker that dies is replaced."""
     pytest.importorskip("distributed", reason='Dask is not installed: pip install "covmetric[dask]"')
     with two_workers() as client:
         yield client
