@@ -58,7 +58,7 @@ THIN_RATIO = 4
 # Dykstra is never first if an epoch takes this many times as long as a Newton step.
 DEAR_EPOCH = 3.0
 # Newton's method needs few steps if the losses have less curvature per dimension than the second number (log det has
-# 1), and Dykstra is then not first. The third number replaces it if an epoch takes at most the first fraction of a step.
+# 1), and Dykstra is then not first. If an epoch takes at most the first fraction of a step, the third number counts.
 CHEAP_EPOCH, EASY_STIFFNESS, TRIVIAL_STIFFNESS = 0.25, 6.0, 0.15
 # With more curvature than this, Dykstra crawls, and Newton's method solves the problem, unless its path is long.
 HARD_STIFFNESS = 10_000.0
