@@ -14,11 +14,13 @@ from covmetric._utils.tuning import COMPILED_FROM_BYTES
 from covmetric.problem import BlockProblem, triangles
 from covmetric.problem.blocks import KeyedMatrix, ZeroMultipliers, sources
 from covmetric.solvers import registry
+from covmetric.solvers.base import StepFailed
 from covmetric.solvers.blocks import BlockNewton
 from covmetric.solvers.blocks import solver as block_solver
 from covmetric.solvers.systems import conjugate_gradients
 from tests import naive
 from tests.problems import SLACKS
+from tests.solvers.hostile import hostile_problem
 
 pytestmark = pytest.mark.usefixtures("small_blocks")
 SHAPES = [(4, 4), (6, 1), (5, 2)]
@@ -378,3 +380,54 @@ def test_squared_distances_are_computed_anew_after_some_steps():
         W = block_solver._moved(split, W, 1.0, change, np.eye(4))
         lengths.append(len(W.steps()))
     assert lengths == [*range(1, 9), *range(9), 0, 1, 2]
+
+
+@pytest.mark.parametrize("seed", [4, 11, 22])
+def test_the_path_starts_again_where_it_is_stuck(seed, monkeypatch):
+    """On problems at the limits of double precision, the steps get stuck near the boundary of the cone."""
+    follow_path, restarts = block_solver.follow_path, []
+
+    def counted(*arguments):
+        restarts.append(follow_path(*arguments))
+        return restarts[-1]
+
+    monkeypatch.setattr(block_solver, "follow_path", counted)
+    problem = hostile_problem(seed)
+    result = solve(BlockProblem.split(problem))
+    assert any(restarts)
+    reference = whole(problem)
+    assert result.status is reference.status is Status.SOLVED
+    scale = max(1.0, abs(reference.certificate.primal))
+    assert result.certificate.primal == pytest.approx(reference.certificate.primal, abs=2e-6 * scale)
+
+
+@pytest.mark.usefixtures("system")
+@pytest.mark.parametrize("slack", SLACKS)
+def test_a_solve_without_a_tolerance_ends_where_steps_gain_nothing(slack):
+    problem = random_problem(slack, 4, 2)
+    with pytest.warns(ConvergenceWarning, match="STALLED"):
+        result = solve(problem, tol=0, max_iter=1000)
+    assert result.status is Status.STALLED and result.n_iter < 200
+    assert result.certificate.relative_gap <= 1e-12
+
+
+@pytest.mark.usefixtures("system")
+def test_a_step_that_is_not_finite_fails():
+    split = BlockProblem.split(random_problem())
+    state = BlockNewton().start(split, split.certified_arrays(np.eye(4), ZeroMultipliers()), None)
+    state.C = 1e160 * np.tril(np.ones((4, 4)))  # its square is not finite
+    state.W = KeyedMatrix.of(1e300 * np.eye(4))
+    with np.errstate(all="ignore"), pytest.raises(StepFailed):
+        BlockNewton().step(split, state)
+
+
+def test_an_inverse_step_beyond_the_cone_is_not_taken():
+    split = BlockProblem.split(random_problem())
+    state = BlockNewton().start(split, split.certified_arrays(np.eye(4), ZeroMultipliers()), None)
+    C, W = state.C, state.W
+    assert block_solver._try_inverse_step(split, state, C, 2.0 * np.eye(4), 7.0) == 7.0
+    assert state.C is C and state.W is W
+    value = block_solver._try_inverse_step(split, state, C, -0.1 * np.eye(4), np.inf)
+    np.testing.assert_allclose(state.W.array, W.array / 1.1, rtol=1e-12)
+    problem = random_problem().replace(weights=state.weight_fraction * random_problem().weights)
+    assert value == pytest.approx(naive.primal(problem, state.W.array))

@@ -186,8 +186,7 @@ class BlockNewton(Solver[BlockState]):
             root, failed = lapack.dpotrf(problem.half.identity + problem.half.unpack(gradient))
             candidates.append(StepMultipliers(W=state.W))
             logdets.append(-np.inf if failed else 2.0 * float(np.log(root.diagonal()).sum()))
-        if not candidates:
-            return
+        # There is at least one of them: a step that is not long can be reversed.
         sums = problem.total(CandidatePass(tuple(candidates)))
         state.dual = -np.inf
         for k, (candidate, logdet) in enumerate(zip(candidates, logdets, strict=True)):
