@@ -13,6 +13,7 @@ import pytest
 
 from covmetric import Certificate, Status
 from covmetric.problem import CertifiedPoint
+from covmetric.problem.blocks import ExecutorLost
 from covmetric.solvers import Solver, StepFailed, StepStalled
 from covmetric.solvers.loop import _STALL_FACTOR, _STALL_WINDOW, _Record, run
 
@@ -402,3 +403,65 @@ def test_a_metric_that_is_refused_is_derived_from_the_multipliers():
     result = run(problem, solver, tol=1e-3, max_iter=1, start=start, started=0.0, rng=None, callback=None)
     assert problem.calls[-1][0] is None
     assert result.n_iter == 1
+
+
+class CutShort(ScriptedProblem):
+    """The certificate of a given call is interrupted."""
+
+    def __init__(self, script, call, reason, in_memory):
+        super().__init__(script)
+        self.call, self.reason, self.in_memory = call, reason, in_memory
+
+    def certified_arrays(self, W, multipliers, tol=1e-6):
+        if len(self.calls) == self.call:
+            raise self.reason
+        return super().certified_arrays(W, multipliers, tol)
+
+    def release(self):
+        """Nothing is kept."""
+
+
+def run_cut_short(script, call, reason, in_memory, **settings):
+    problem = CutShort(script, call, reason, in_memory)
+    start = problem.certified_arrays(np.zeros((2, 2)), np.zeros(2))
+    settings = {"tol": 1e-3, "max_iter": 3, "rng": None, "callback": None, **settings}
+    return run(problem, settings.pop("solver"), start=start, started=time.perf_counter(), **settings)
+
+
+@pytest.mark.parametrize("event", [KeyboardInterrupt(), StepStalled()])
+def test_a_last_certificate_that_is_cut_short_leaves_the_best_point(event):
+    """Call 2, after those of the start and of the first step, is a second Ctrl-C, or needs a cluster that is gone."""
+    script, solver = gaps(1.0, 0.5, 0.25), ScriptedSolver(events={2: event})
+    with pytest.warns(RuntimeWarning, match="the cluster is gone: the result is the best metric so far"):
+        result = run_cut_short(script, 2, ExecutorLost("the cluster is gone"), False, solver=solver)
+    assert (result.status, result.n_iter, result.W[0, 0]) == (Status.INTERRUPTED, 1, 1.0)
+    assert result.certificate.gap == pytest.approx(0.5)
+    result = run_cut_short(script, 2, KeyboardInterrupt(), False, solver=ScriptedSolver(events={2: event}))
+    assert (result.status, result.W[0, 0]) == (Status.INTERRUPTED, 1.0)
+    with pytest.raises(KeyboardInterrupt):
+        run_cut_short(script, 2, KeyboardInterrupt(), True, solver=ScriptedSolver(events={2: event}))
+
+
+def test_two_best_points_that_cannot_be_certified_together_leave_the_better_one():
+    """Call 3 is the certificate of the metric of step 1 with the multipliers of step 2."""
+    script = [(9.0, 0.0, EXACT), (2.0, 0.5, EXACT), (2.2, 0.9, EXACT)]
+    whole = run_script(script, max_iter=2)
+    assert (whole.W[0, 0], whole.multipliers[0]) == (1.0, 2.0)
+    result = run_cut_short(script, 3, KeyboardInterrupt(), False, solver=ScriptedSolver(), max_iter=2)
+    assert (result.status, result.n_iter) == (Status.INTERRUPTED, 2)
+    assert result.W[0, 0] == result.multipliers[0] == 2.0, "a gap of 1.3 instead of 1.5"
+    assert result.certificate.gap == pytest.approx(1.3)
+    with pytest.raises(KeyboardInterrupt):
+        run_cut_short(script, 3, KeyboardInterrupt(), True, solver=ScriptedSolver(), max_iter=2)
+
+
+def test_a_candidate_may_lack_multipliers():
+    class Choosing(ScriptedProblem):
+        def certified_arrays(self, W, multipliers, tol=1e-6):
+            return super().certified_arrays(W, np.ones(2) if multipliers is None else multipliers, tol)
+
+    problem = Choosing(gaps(1.0, 1e-9))
+    start = problem.certified_arrays(np.zeros((2, 2)), np.zeros(2))
+    solver = Untidy(np.ones((2, 2)), None)
+    result = run(problem, solver, tol=1e-3, max_iter=3, start=start, started=0.0, rng=None, callback=None)
+    assert (result.status, result.n_iter) == (Status.SOLVED, 1)

@@ -6,6 +6,7 @@ import asyncio
 import pickle
 import threading
 import time
+import warnings
 from concurrent.futures import CancelledError
 
 import numpy as np
@@ -20,7 +21,7 @@ from covmetric.problem.blocks import dask as dask_module
 from covmetric.problem.blocks import executors as block_executors
 from covmetric.problem.blocks.dask import DaskExecutor
 from covmetric.problem.blocks.passes import CheckPass
-from covmetric.solvers.blocks.passes import GradientPass, RayPass
+from covmetric.solvers.blocks.passes import GradientPass, MultiplePass, RayPass
 from covmetric.solvers.systems import conjugate_gradients
 from tests.solvers.blocks.test_solver import random_problem
 
@@ -234,6 +235,16 @@ def test_a_future_that_failed_is_not_waited_for(error):
         DaskExecutor(LostClient(None))._result(FailedFuture(error), [])
 
 
+def test_a_sum_that_is_given_up_tells_which_part_ended_its_worker():
+    distributed = pytest.importorskip("distributed")
+    killed = FailedFuture(distributed.KilledWorker("blocks-2-3", None, 1))
+    executor, given_up = DaskExecutor(LostClient(None)), FailedFuture(CancelledError())
+    with pytest.raises(distributed.KilledWorker):
+        executor._result(given_up, [LateFuture(), FailedFuture(ValueError()), killed])
+    with pytest.raises(CancelledError):
+        executor._result(given_up, [LateFuture(), FailedFuture(ValueError())])
+
+
 def test_a_future_that_is_late_is_waited_for():
     pytest.importorskip("distributed")
     assert DaskExecutor(LostClient(None))._result(LateFuture(), []) == "value"
@@ -257,3 +268,18 @@ def test_data_that_no_worker_confirms_are_sent_again(monkeypatch):
         monkeypatch.setattr(client, "scatter", once_never)
         DaskExecutor(client).run(source, task)
     assert len(calls) > 1
+
+
+@pytest.mark.parametrize("error", [ExecutorLost("the cluster is gone"), KeyboardInterrupt()])
+def test_an_executor_lost_at_the_start_leaves_the_starting_point(error):
+    problem = random_problem(lam=1e-4)
+    executor = Watched(MultiplePass, 0, error)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = solve(problem, executor=executor)
+    messages = [str(one.message) for one in caught]
+    assert any("the cluster is gone" in message for message in messages) is isinstance(error, ExecutorLost)
+    assert any("INTERRUPTED" in message for message in messages)
+    assert (result.status, result.n_iter) == (Status.INTERRUPTED, 0)
+    np.testing.assert_array_equal(result.W, np.eye(4))
+    assert result.certificate.primal == pytest.approx(problem.primal(np.eye(4)), rel=1e-9)
