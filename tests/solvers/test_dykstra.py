@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from covmetric import Dykstra, MetricProblem, Status, make_paper_problem, solve
 from covmetric.orders import get_order
+from covmetric.solvers import StepFailed
 from covmetric.solvers.kernels import block_projection, projection
 from tests import naive
 from tests.data import quoted
@@ -175,3 +177,48 @@ def test_certify_every_counts_epochs(every):
     solver = Counting(certify_every=every)
     solve(make_paper_problem(8, 40, 1e-3, seed=0), solver, tol=0, max_iter=7, random_state=0)
     assert set(solver.between[:-1]) == {every}
+
+
+def test_a_breakdown_after_the_last_pair_ends_the_epoch(monkeypatch):
+    real, calls = projection.sweep, []
+
+    def late(*arguments):
+        calls.append(len(arguments[7]))
+        status = real(*arguments)
+        return projection.BROKEN if len(calls) == 2 else status
+
+    monkeypatch.setattr(projection, "sweep", late)
+    problem = make_paper_problem(5, 12, 1e-2, seed=0)
+    result = solve(problem, "dykstra", random_state=0)
+    assert result.status is Status.SOLVED
+    assert set(calls) == {12}, "no pair is visited twice"
+
+
+def test_multipliers_outside_of_the_domain_are_moved_into_it():
+    """The dual matrix of these multipliers is not positive definite, so that they have no metric."""
+    problem = make_paper_problem(5, 12, 1e-2, seed=0)
+    state = Dykstra().start(problem, problem.certified(None, np.zeros(12)), np.random.default_rng(0))
+    state.alpha = np.where(problem.similar < 0.0, 0.9 * problem.weights / problem.bounds, 0.0)
+    alpha = state.alpha.copy()
+    with pytest.raises(ValueError, match="positive definite"):
+        problem.metric(alpha)
+    Dykstra()._rebuild(problem, state)
+    assert not np.array_equal(state.alpha, alpha)
+    np.testing.assert_allclose(state.W, naive.metric(problem, state.alpha), rtol=1e-8)
+    assert np.linalg.eigvalsh(state.W)[0] > 0.0
+
+
+def test_a_metric_that_stays_degenerate_is_given_up():
+    problem = make_paper_problem(5, 12, 1e-2, seed=0)
+    solver, point = Dykstra(), problem.certified(None, np.zeros(12))
+    state = solver.start(problem, point, np.random.default_rng(0))
+    degenerate = replace(point, W=np.diag([1e-16, 1.0, 1.0, 1.0, 1.0]), derived=True)
+    for _ in range(5):
+        solver.resume(problem, state, degenerate)
+    with pytest.raises(StepFailed):
+        solver.resume(problem, state, degenerate)
+    state = solver.start(problem, point, np.random.default_rng(0))
+    for _ in range(5):
+        solver.resume(problem, state, degenerate)
+    solver.resume(problem, state, point)  # one that is not starts the count again
+    solver.resume(problem, state, degenerate)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 
 from covmetric.slacks import get_slack
+from covmetric.solvers import StepFailed
 from covmetric.solvers.interior.direction import Correction, Direction, Linearisation
 from tests import naive
 from tests.problems import SLACKS
@@ -127,3 +128,26 @@ def test_steps_that_leave_no_cone_are_unlimited():
     equations = linearised()
     ones = np.ones(len(equations.pairs.index))
     assert equations.longest_step(Direction(np.eye(4), np.zeros((4, 4)), ones, 0.0 * ones, ones, ones)) == np.inf
+
+
+@pytest.mark.parametrize("factor", [np.full((4, 4), np.nan), np.zeros((4, 4))], ids=["not finite", "singular"])
+def test_points_without_a_scaling_fail(factor):
+    pairs = random_pairs("is")
+    point = replace(random_point(pairs), L=factor)
+    with pytest.raises(StepFailed):
+        Linearisation(pairs, point, 2**30, iterative=False)
+
+
+def test_directions_that_are_not_finite_fail():
+    equations = linearised()
+    equations.stationarity = np.full(len(equations.pairs.index), np.inf)
+    with np.errstate(all="ignore"), pytest.raises(StepFailed):
+        equations.direction(0.1)
+
+
+def test_steps_without_eigenvalues_fail():
+    equations = linearised()
+    zeros = np.zeros(len(equations.pairs.index))
+    step = Direction(np.full((4, 4), np.nan), np.zeros((4, 4)), zeros, zeros, zeros, zeros)
+    with pytest.raises(StepFailed):
+        equations.longest_step(step)
