@@ -37,6 +37,18 @@ def wait_until(condition, seconds=90.0):
     return value
 
 
+def wait_for_two_workers(client):
+    """Wait for the successor of a worker that died.
+
+    Dask starts none for a worker that died before its nanny knew that it had started. Then ask for one more.
+    """
+    try:
+        wait_until(lambda: len(worker_pids(client)) >= 2, 30.0)
+    except AssertionError:
+        client.cluster.scale(len(client.cluster.worker_spec) + 1)
+        wait_until(lambda: len(worker_pids(client)) >= 2)
+
+
 def kill_a_busy_worker(client):
     """Kill a worker, by its process id, while it has work to do; return the id."""
     pids = worker_pids(client)

@@ -17,7 +17,14 @@ from covmetric.constraints import RandomPairRecipe
 from covmetric.problem import BlockProblem
 from covmetric.problem.blocks import ExecutorLost, PairBlockError, Threads, sources
 from covmetric.solvers.blocks import solver as block_solver
-from tests.distributed.clusters import allowed_failures, kill_a_busy_worker, two_workers, wait_until, worker_pids
+from tests.distributed.clusters import (
+    allowed_failures,
+    kill_a_busy_worker,
+    two_workers,
+    wait_for_two_workers,
+    wait_until,
+    worker_pids,
+)
 from tests.problem.points import random_metric
 from tests.solvers.blocks.test_solver import check_best_so_far, random_problem
 
@@ -278,7 +285,7 @@ def test_a_block_that_ends_its_workers_is_named(client, monkeypatch):
     problem = recipe_problem(DeadlyRecipe)
     with allowed_failures(client, 0), pytest.raises(PairBlockError, match=r"blocks-0-3.*more memory"):
         solve(problem, executor=client)
-    wait_until(lambda: len(worker_pids(client)) == 2)
+    wait_for_two_workers(client)
 
 
 def test_the_deadly_block_is_found_among_those_that_waited(client, monkeypatch):
@@ -288,7 +295,7 @@ def test_the_deadly_block_is_found_among_those_that_waited(client, monkeypatch):
     assert len(problem.source.ranges()) == 10
     with allowed_failures(client, 0), pytest.raises(PairBlockError, match=r"^blocks 2 to 2 ended their worker.*memory"):
         solve(problem, executor=client)
-    wait_until(lambda: len(worker_pids(client)) == 2)
+    wait_for_two_workers(client)
 
 
 def test_blocks_that_end_no_worker_alone_are_all_named():
@@ -306,6 +313,34 @@ def test_blocks_that_end_no_worker_alone_are_all_named():
     assert re.match("workers died several times while adding up the blocks .*memory", str(of_the_sum))
 
 
+def test_blocks_that_fail_alone_did_not_end_a_worker():
+    """Block 3 raises an error, but its worker survives."""
+    from covmetric.problem.blocks.dask import DaskExecutor
+    from covmetric.problem.blocks.passes import CheckPass
+
+    source = recipe_problem(FaultyRecipe).source
+    with in_this_process() as client, DaskExecutor(client) as executor:
+        with pytest.raises(PairBlockError, match="no such block"):
+            executor._run_alone(source, CheckPass(), 1)
+        error = executor._error_of_deadly_blocks(source, CheckPass(), [1, 0], RuntimeError("a worker died"))
+    assert re.match("workers died several times .* one of these blocks: 2 to 3, 0 to 1. Run alone", str(error))
+
+
+def test_a_range_that_runs_alone_gets_data_that_were_lost():
+    from covmetric.problem.blocks.dask import DaskExecutor
+    from covmetric.problem.blocks.passes import CheckPass
+
+    source = BlockProblem.split(random_problem("is", 5, 3, K=28)).source
+    with in_this_process() as client, DaskExecutor(client) as executor:
+        executor._place(source)
+        lost = executor._parts[0]
+        client.cancel([lost])
+        wait_until(lost.cancelled)
+        executor._run_alone(source, CheckPass(), 0)
+        assert executor._parts[0] is not lost
+        assert not executor._parts[0].cancelled()
+
+
 def test_data_that_only_a_dead_worker_had_are_placed_again(client):
     from covmetric.problem.blocks.dask import DaskExecutor
     from covmetric.problem.blocks.passes import LossPass
@@ -319,4 +354,4 @@ def test_data_that_only_a_dead_worker_had_are_placed_again(client):
         wait_until(lambda: holder not in client.scheduler_info(n_workers=-1)["workers"])
         assert executor.run(source, task) == Threads().run(source, task)
         assert executor._parts[0] is not lost
-    wait_until(lambda: len(worker_pids(client)) == 2)
+    wait_for_two_workers(client)
