@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from covmetric._utils import allocation
+
 CODE = """
 import resource
 import numpy as np
@@ -40,3 +42,16 @@ def test_freed_memory_is_used_again():
     _, given_back = page_faults("False")
     # With pages of 2 MB the system may hand out an array in one fault, so compare the two rather than count pages.
     assert kept < 10 < given_back
+
+
+@pytest.mark.parametrize("error", [AttributeError, OSError, TypeError])
+def test_other_c_libraries_keep_their_settings(error, monkeypatch):
+    """There is no such function in them, or they cannot be opened without a name."""
+
+    def load(name):
+        if error is AttributeError:
+            return object()
+        raise error
+
+    monkeypatch.setattr(allocation.ctypes, "CDLL", load)
+    assert allocation.keep_freed_memory.__wrapped__() is False

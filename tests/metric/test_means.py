@@ -32,3 +32,9 @@ def test_class_means_are_the_means_of_the_classes(metric):
     np.testing.assert_array_equal(means[1], metric.mean(X[y == "b"]))
     with pytest.raises(ValueError, match=r"y must have one entry per example, shape \(12,\); got \(3,\)"):
         metric.class_means(X, y[:3])
+
+
+@pytest.mark.parametrize("X", [np.empty((0, 4, 4)), np.eye(4)], ids=["no examples", "one example without its axis"])
+def test_a_mean_needs_examples(metric, X):
+    with pytest.raises(ValueError, match=r"X must"):
+        metric.mean(X)
