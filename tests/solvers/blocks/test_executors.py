@@ -193,6 +193,17 @@ def test_a_cluster_without_workers_is_a_lost_executor(error):
         executor.run(BlockProblem.split(random_problem()).source, CheckPass())
 
 
+class ClientOf(LostClient):
+    """A client that fetches the value of one future."""
+
+    def __init__(self, future):
+        super().__init__(None)
+        self.future = future
+
+    def sync(self, call, callback_timeout):
+        return self.future.result(callback_timeout)
+
+
 class LateFuture:
     """A future that is not ready in time, which Dask sometimes tells by an error of its own."""
 
@@ -232,13 +243,14 @@ class FailedFuture:
 def test_a_future_that_failed_is_not_waited_for(error):
     pytest.importorskip("distributed")
     with pytest.raises(type(error), match=str(error)):
-        DaskExecutor(LostClient(None))._result(FailedFuture(error), [])
+        DaskExecutor(ClientOf(FailedFuture(error)))._result(FailedFuture(error), [])
 
 
 def test_a_sum_that_is_given_up_tells_which_part_ended_its_worker():
     distributed = pytest.importorskip("distributed")
     killed = FailedFuture(distributed.KilledWorker("blocks-2-3", None, 1))
-    executor, given_up = DaskExecutor(LostClient(None)), FailedFuture(CancelledError())
+    given_up = FailedFuture(CancelledError())
+    executor = DaskExecutor(ClientOf(given_up))
     with pytest.raises(distributed.KilledWorker):
         executor._result(given_up, [LateFuture(), FailedFuture(ValueError()), killed])
     with pytest.raises(CancelledError):
@@ -247,7 +259,19 @@ def test_a_sum_that_is_given_up_tells_which_part_ended_its_worker():
 
 def test_a_future_that_is_late_is_waited_for():
     pytest.importorskip("distributed")
-    assert DaskExecutor(LostClient(None))._result(LateFuture(), []) == "value"
+    late = LateFuture()
+    assert DaskExecutor(ClientOf(late))._result(late, []) == "value"
+
+
+def test_a_network_that_is_slower_than_the_patience_ends_no_solve(monkeypatch):
+    distributed = pytest.importorskip("distributed")
+    monkeypatch.setattr(dask_module, "_PATIENCE", 1e-5)
+    source, task = BlockProblem.split(random_problem()).source, CheckPass()
+    with (
+        distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        assert DaskExecutor(client).run(source, task) == Threads().run(source, task)
 
 
 def test_data_that_no_worker_confirms_are_sent_again(monkeypatch):

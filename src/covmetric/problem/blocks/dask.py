@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import pickle
 import time
@@ -128,11 +129,20 @@ class DaskExecutor(Executor):
         """Wait for a future, and look for Ctrl-C and for the end of the cluster in the meantime."""
         from distributed import KilledWorker
 
+        fetching: asyncio.Future[Any] | None = None
+
+        async def fetched() -> Any:
+            # A timeout must not end the fetching: Dask may then never fetch anything again for this client.
+            nonlocal fetching
+            if fetching is None:
+                fetching = asyncio.ensure_future(self._client.gather(future, asynchronous=True))
+            return await asyncio.shield(fetching)
+
         while True:
             if self._pause is not None:
                 self._pause()
             try:
-                return future.result(timeout=_PATIENCE)
+                return self._client.sync(fetched, callback_timeout=_PATIENCE)
             except CancelledError:
                 # The sum may be given up before the error of its part is told.
                 for part in parts:
@@ -145,8 +155,7 @@ class DaskExecutor(Executor):
                 # may also be the error of the task itself.
                 if future.status == "error":
                     raise future.exception() from None
-                if not future.done():
-                    self._check_alive()
+                self._check_alive()
 
     def _error_of_deadly_blocks(
         self, source: PairSource, task: PairPass, suspects: list[int], error: BaseException
