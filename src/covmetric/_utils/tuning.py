@@ -55,11 +55,11 @@ SPAN_FRACTION = 0.9
 # --- The choice of the first method by `auto` (python -m benchmarks.cells) --------------------------------------------
 # Dykstra may be first if the embedded examples have at least this many times as many rows as columns.
 THIN_RATIO = 4
-# Dykstra is never first if an epoch takes this many times as long as a Newton step.
-DEAR_EPOCH = 3.0
-# Newton's method needs few steps if the losses have less curvature per dimension than the second number (log det has
-# 1), and Dykstra is then not first. If an epoch takes at most the first fraction of a step, the third number counts.
-CHEAP_EPOCH, EASY_STIFFNESS, TRIVIAL_STIFFNESS = 0.25, 6.0, 0.15
+# Dykstra is first if an epoch takes at most the first fraction of the time of a Newton step. Up to the second one, it is
+# first if Newton's method is expected to need many steps.
+CHEAP_EPOCH, DEAR_EPOCH = 0.25, 3.0
+# Newton's method needs few steps if the losses have less curvature per dimension than this (log det has 1).
+EASY_STIFFNESS = 6.0
 # With more curvature than this, Dykstra crawls, and Newton's method solves the problem, unless its path is long.
 HARD_STIFFNESS = 10_000.0
 

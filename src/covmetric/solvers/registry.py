@@ -13,7 +13,6 @@ from covmetric._utils.tuning import (
     SPLIT_FROM,
     SPLIT_THIN_FROM,
     THIN_RATIO,
-    TRIVIAL_STIFFNESS,
     newton_seconds,
     sweep_seconds,
 )
@@ -119,7 +118,7 @@ def _dykstra_pays(problem: MetricProblem) -> bool:
         return False
     if stiff > HARD_STIFFNESS:
         return newton_path_is_long(problem)
-    return stiff > (TRIVIAL_STIFFNESS if epoch <= CHEAP_EPOCH else EASY_STIFFNESS)
+    return epoch <= CHEAP_EPOCH or stiff > EASY_STIFFNESS
 
 
 def runs_in_blocks(solver: str | Solver[Any]) -> bool:
