@@ -55,8 +55,8 @@ SPAN_FRACTION = 0.9
 # --- The choice of the first method by `auto` (python -m benchmarks.cells) --------------------------------------------
 # Dykstra may be first if the embedded examples have at least this many times as many rows as columns.
 THIN_RATIO = 4
-# Dykstra is first if an epoch takes at most the first fraction of the time of a Newton step. Up to the second one, it is
-# first if Newton's method is expected to need many steps.
+# Dykstra is first if an epoch takes at most the first fraction of the time of a Newton step. Up to the second one, it
+# is first if Newton's method is expected to need many steps.
 CHEAP_EPOCH, DEAR_EPOCH = 0.25, 3.0
 # Newton's method needs few steps if the losses have less curvature per dimension than this (log det has 1).
 EASY_STIFFNESS = 6.0
