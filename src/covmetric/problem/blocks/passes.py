@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -30,8 +30,10 @@ class PairPass(ABC):
     (4.0, 6.0)
     """
 
-    #: Whether a block takes a few operations per pair only, so that threads do not pay unless there are many pairs.
-    is_light: ClassVar[bool] = False
+    @property
+    def is_light(self) -> bool:
+        """Whether a block takes a few operations per pair only, so that threads do not pay unless there are many."""
+        return False
 
     @abstractmethod
     def of_block(self, block: PairBlock) -> Any:
@@ -117,9 +119,11 @@ class DualPass(PairPass):
 class DualLossPass(PairPass):
     """The sum of the dual losses of multipliers, its size, and how far it moves with t."""
 
-    is_light: ClassVar[bool] = True
-
     multipliers: PairMultipliers
+
+    @property
+    def is_light(self) -> bool:
+        return True
 
     def of_block(self, block: PairBlock) -> tuple[float, float, float]:
         return block.problem._dual.loss_sums(self.multipliers.of_block(block))
@@ -129,10 +133,12 @@ class DualLossPass(PairPass):
 class LossDerivativesPass(PairPass):
     """The derivatives of the dual losses along the ray of multipliers, at a scale theta."""
 
-    is_light: ClassVar[bool] = True
-
     multipliers: PairMultipliers
     theta: float
+
+    @property
+    def is_light(self) -> bool:
+        return True
 
     def of_block(self, block: PairBlock) -> tuple[float, float]:
         return block.problem._dual.loss_derivatives(self.multipliers.of_block(block), self.theta)
@@ -151,6 +157,10 @@ class ViolationPass(PairPass):
 
     W: FloatArray
     multipliers: PairMultipliers
+
+    @property
+    def is_light(self) -> bool:
+        return is_multiple_of_identity(self.W) and isinstance(self.multipliers, ZeroMultipliers)
 
     def of_block(self, block: PairBlock) -> tuple[float]:
         ratios = _ratios(block.problem, self.W)

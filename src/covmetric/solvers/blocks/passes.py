@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -110,12 +110,17 @@ class PreconditionerPass(PairPass):
 
 @dataclass(frozen=True)
 class RayPass(PairPass):
-    """The loss and its derivative at W + t dW."""
+    """The loss and its derivative at W + t dW. The blocks may know the squared distances of W and of dW already."""
 
     W: KeyedMatrix
     change: KeyedMatrix
     fraction: float
     t: float
+    known: bool = False
+
+    @property
+    def is_light(self) -> bool:
+        return self.known
 
     def of_block(self, block: PairBlock) -> tuple[float, float]:
         problem, slack = block.problem, block.problem.slack
@@ -158,10 +163,12 @@ class CandidatePass(PairPass):
 class MultiplePass(PairPass):
     """The sums of c, c s, c d'(s) s and c d''(s) s^2 over the pairs that are active in the metric w I."""
 
-    is_light: ClassVar[bool] = True
-
     w: float
     fraction: float
+
+    @property
+    def is_light(self) -> bool:
+        return True
 
     def of_block(self, block: PairBlock) -> tuple[float, float, float, float]:
         problem, slack = block.problem, block.problem.slack

@@ -80,13 +80,17 @@ class BlockState(PathState):
 
 @dataclass(slots=True, eq=False)
 class _BlockRay:
-    """The objective P(W(t)) for W(t) = C (I + t Delta) C^T; each value is a pass over the blocks."""
+    """The objective P(W(t)) for W(t) = C (I + t Delta) C^T; each value is a pass over the blocks.
+
+    `known` says whether the blocks have kept the derivatives of the squared distances along the step.
+    """
 
     problem: BlockProblem
     state: BlockState
     change: KeyedMatrix
     stretch: Stretch
     regulariser: float
+    known: bool
 
     @property
     def limit(self) -> float:
@@ -95,8 +99,9 @@ class _BlockRay:
     def at(self, t: float) -> tuple[float, float]:
         logdet, logdet_slope = self.stretch.logdet(t)
         trace_rate = float(self.change.array.trace())
-        task = RayPass(self.state.W, self.change, self.state.weight_fraction, t)
+        task = RayPass(self.state.W, self.change, self.state.weight_fraction, t, self.known)
         loss, slope = self.problem.total(task)
+        self.known = self.problem.source.keeps_blocks
         return self.regulariser - logdet + t * trace_rate + loss, trace_rate - logdet_slope + slope
 
 
@@ -144,9 +149,9 @@ class BlockNewton(Solver[BlockState]):
         stretch = Stretch(Delta, half.identity)
         regulariser = float(np.vdot(C, C)) - _logdet(C) - problem.n
         value = regulariser + loss
-        self._update_dual_candidate(problem, state, dW, stretch, gradient, value, decrement)
+        known = self._update_dual_candidate(problem, state, dW, stretch, gradient, value, decrement)
         check_interrupt()
-        ray = _BlockRay(problem, state, dW, stretch, regulariser)
+        ray = _BlockRay(problem, state, dW, stretch, regulariser, known and problem.source.keeps_blocks)
         t, primal = search(ray, (value, -decrement))
         if t == 0.0 and fraction == 1.0:
             raise StepStalled
@@ -171,12 +176,15 @@ class BlockNewton(Solver[BlockState]):
         gradient: FloatArray,
         value: float,
         decrement: float,
-    ) -> None:
-        """Form the multipliers that the step suggests, if a certificate may soon be due."""
+    ) -> bool:
+        """Form the multipliers that the step suggests, if a certificate may soon be due.
+
+        Return whether the blocks have computed the derivatives of the squared distances along the step for it.
+        """
         wanted = state.tol * max(1.0, abs(value)) if state.n_steps else 0.0
         near = decrement <= max(NEAR, NEAR_GAPS * wanted)
         if state.weight_fraction < 1.0 or not (near or state.steps_since_certificate + 1 >= CERTIFY_AT_LEAST_EVERY):
-            return
+            return False
         candidates, logdets = [], []
         reverse_logdet = stretch.reverse_logdet()
         if reverse_logdet is not None:
@@ -197,6 +205,7 @@ class BlockNewton(Solver[BlockState]):
                 dual = problem.dual_value(candidate) if decrement <= CLOSE else -np.inf
             if k == 0 or dual > state.dual:
                 state.multipliers, state.dual = candidate, dual
+        return reverse_logdet is not None
 
     def due(self, problem: BlockProblem, state: BlockState, tol: float) -> bool:  # type: ignore[override]
         if state.steps_since_certificate >= CERTIFY_AT_LEAST_EVERY:
