@@ -129,17 +129,26 @@ def test_the_first_certificate_of_a_phase_is_the_reference_of_its_rate(costs):
         assert hybrid._newton_takes_over(PROBLEM, state) is expected
 
 
-def test_dykstra_crawls_if_the_interior_point_method_is_faster(costs):
+@pytest.mark.parametrize("rival", ["interior", "newton path"])
+def test_dykstra_crawls_if_another_method_is_faster_from_the_beginning(rival, costs, monkeypatch):
+    path = SimpleNamespace(seconds=0.0)
+    monkeypatch.setattr(hybrid, "_newton_path_seconds", lambda problem: path.seconds)
+
     def crawls(gap=0.5, epochs=2):
         # At this rate it takes ten epochs until the gap is 0.1.
         rate = np.log(0.5 / 0.1) / 10.0
         state = state_at(gap, first_gap=0.5 * np.exp(rate * epochs), epochs=epochs)
         return hybrid._dykstra_crawls(PROBLEM, state)
 
+    def set_rival(seconds):
+        """The other one of the two takes a little longer."""
+        path.seconds = seconds if rival == "newton path" else 1.001 * seconds
+        costs.interior = (seconds if rival == "interior" else 1.001 * seconds) / 16.0
+
     costs.newton = 2.0
-    costs.interior = 1.01 * (10.0 + 5.0 * 2.0) / 16.0
+    set_rival(1.01 * (10.0 + 5.0 * 2.0))
     assert not crawls()
-    costs.interior = 0.99 * (10.0 + 5.0 * 2.0) / 16.0
+    set_rival(0.99 * (10.0 + 5.0 * 2.0))
     assert crawls()
     assert not crawls(epochs=1), "too early to judge"
     assert not crawls(gap=0.09), "Newton's model holds"
@@ -148,8 +157,8 @@ def test_dykstra_crawls_if_the_interior_point_method_is_faster(costs):
 def test_a_plateau_is_not_yet_a_crawl_if_every_other_method_takes_long(costs, monkeypatch):
     """The interior-point method takes 1,600 seconds: Dykstra is not judged before the 80th epoch of a second."""
     costs.interior = 100.0
-    for long, expected in ((True, [False, True]), (False, [True, True])):
-        monkeypatch.setattr(hybrid, "newton_path_is_long", lambda problem, long=long: long)
+    for seconds, expected in ((1601.0, [False, True]), (1599.0, [True, True])):
+        monkeypatch.setattr(hybrid, "_newton_path_seconds", lambda problem, seconds=seconds: seconds)
         states = [state_at(0.5, first_gap=0.5, epochs=epochs) for epochs in (79, 80)]
         assert [hybrid._dykstra_crawls(PROBLEM, state) for state in states] == expected
 

@@ -136,7 +136,8 @@ class Hybrid(Solver[HybridState]):
     An iteration is an epoch or a step. Newton's method takes over once the certified relative gap is below 0.1, unless
     Dykstra is about to finish. The measured decreases of the gap (Dykstra) and of the objective (Newton) tell how many
     more epochs or steps are needed. If they would take longer than the interior-point method, that method solves the
-    problem. Its number of steps hardly depends on the scale of the data, but its steps are more expensive.
+    problem: its number of steps hardly depends on the scale of the data, but its steps are more expensive. Epochs also
+    end if Newton's method from the beginning is expected to be faster.
 
     Parameters
     ----------
@@ -321,9 +322,14 @@ def newton_path_is_long(problem: MetricProblem) -> bool:
     -------
     bool
     """
+    return _newton_path_seconds(problem) > _INTERIOR_STEPS * _interior_seconds(problem)
+
+
+def _newton_path_seconds(problem: MetricProblem) -> float:
+    """Return the predicted time of Newton's method from the identity."""
     fraction = first_weight_fraction(problem, best_multiple(problem, weight_fraction=1.0)[1])
     steps = path_length(fraction) * (_STEPS_PER_POINT + _STEPS_PER_POINT_AND_ROW * problem.n)
-    return steps * _newton_seconds(problem) > _INTERIOR_STEPS * _interior_seconds(problem)
+    return steps * _newton_seconds(problem)
 
 
 def _epochs_to(state: HybridState, gap: float) -> float:
@@ -365,13 +371,15 @@ def _newton_takes_over(problem: MetricProblem, state: HybridState) -> bool:
 
 
 def _dykstra_crawls(problem: MetricProblem, state: HybridState) -> bool:
-    """Return whether the epochs until Newton's model holds take longer than the interior-point method."""
+    """Return whether the epochs until Newton's model holds take longer than another method from the beginning."""
     if state.epochs < _FIRST_EPOCHS or state.last.certificate.relative_gap <= _NEWTON_GAP:
         return False
     epoch, interior = _epoch_seconds(problem), _INTERIOR_STEPS * _interior_seconds(problem)
-    if state.epochs * epoch < _PATIENCE * interior and newton_path_is_long(problem):
+    newton = _newton_path_seconds(problem)
+    if newton > interior and state.epochs * epoch < _PATIENCE * interior:
         return False
-    return _epochs_to(state, _NEWTON_GAP) * epoch + _NEWTON_STEPS * _newton_seconds(problem) > interior
+    seconds = _epochs_to(state, _NEWTON_GAP) * epoch + _NEWTON_STEPS * _newton_seconds(problem)
+    return seconds > min(newton, interior)
 
 
 def _newton_crawls(problem: MetricProblem, state: HybridState) -> bool:
