@@ -239,9 +239,9 @@ def test_newton_crawls_if_its_objective_falls_too_slowly(costs):
         state.record_objective()
         answers.append(hybrid._newton_crawls(PROBLEM, state))
     assert answers == [False] * 8 + [True]
-    state.state.decrement = 0.9
+    state.state.decrement = 2.9
     assert not hybrid._newton_crawls(PROBLEM, state), "it converges quadratically"
-    state.state.decrement = 1.1
+    state.state.decrement = 3.1
     assert hybrid._newton_crawls(PROBLEM, state)
     state.failed = {"dykstra", "interior"}
     assert not hybrid._newton_crawls(PROBLEM, state), "nothing else is left"

@@ -44,7 +44,7 @@ _STEPS_PER_POINT, _STEPS_PER_POINT_AND_ROW = 3.5, 1.0 / 30.0
 # The largest number of epochs between certificates while Dykstra approaches the tolerance.
 _MAX_EPOCHS = 50
 # The squared Newton decrement below which the method converges quadratically.
-_QUADRATIC = 1.0
+_QUADRATIC = 3.0
 # The steps over which the decrease of the objective is compared, to judge the rate of Newton's method.
 _WINDOW = 4
 

@@ -64,3 +64,16 @@ def test_the_path_skips_points_close_to_the_full_weights_unless_it_had_to_start_
     state.weight_fraction, state.retreats = fraction, retreats
     assert not newton.follow_path(state, t=1.0, decrement=1.0)
     assert state.weight_fraction == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("decrement", "retreats", "steps"), [(20.1, 0, 8), (19.9, 0, 20), (20.1, 1, 16), (19.9, 1, 20), (19.9, 2, 24)]
+)
+def test_the_path_starts_again_after_too_many_steps_without_centring(decrement, retreats, steps):
+    problem = make_paper_problem(4, 10, 1e-2, 0)
+    state = Newton().start(problem, problem.certified(None, np.zeros(10)), np.random.default_rng(0))
+    state.weight_fraction, state.retreats = 0.5, retreats
+    for _ in range(steps):
+        assert not newton.follow_path(state, t=0.5, decrement=decrement)
+    assert newton.follow_path(state, t=0.5, decrement=decrement)
+    assert (state.retreats, state.weight_fraction, state.steps_at_fraction) == (retreats + 1, 0.005, 0)

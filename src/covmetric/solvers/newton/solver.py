@@ -29,8 +29,10 @@ CLOSE, CLOSE_GAPS = 0.01, 100.0
 # The squared Newton decrement at which an iterate counts as centred on the path.
 _CENTRED = 2.0
 # Until the iterate is centred, a step lowers P by about a constant. After more than _PATIENCE steps without centring,
-# the weights have grown too fast, and the path starts again; at most _MAX_RETREATS times.
+# the weights have grown too fast, and the path starts again; at most _MAX_RETREATS times. If the squared decrement is
+# below _NEARLY_CENTRED, a new start would lose more than it gains, and _LONG_PATIENCE counts if it is more.
 _PATIENCE, _MAX_RETREATS = 8, 6
+_NEARLY_CENTRED, _LONG_PATIENCE = 20.0, 20
 # The factor by which the fraction of the weights grows at first, and its minimum after retreats.
 GROWTH, _MIN_GROWTH = 10.0, 3.0
 # From this fraction on the full weights are used, because one more point on the path would take longer.
@@ -361,7 +363,10 @@ def follow_path(state: PathState, t: float, decrement: float) -> bool:
         state.weight_fraction = 1.0 if grown > nearly_all else grown
         state.steps_at_fraction = 0
     degenerate = is_degenerate(state.C)
-    stuck = state.may_retreat and state.steps_at_fraction > _PATIENCE * (1 + state.retreats)
+    patience = _PATIENCE * (1 + state.retreats)
+    if decrement <= _NEARLY_CENTRED:
+        patience = max(patience, _LONG_PATIENCE)
+    stuck = state.may_retreat and state.steps_at_fraction > patience
     if not (degenerate or stuck):
         return False
     state.retreats += 1
