@@ -10,6 +10,7 @@ from benchmarks import (
     cells,
     choices,
     descriptors,
+    earlier,
     hostile,
     itml,
     mutants_of_files,
@@ -309,3 +310,13 @@ def test_choices_refuse_unknown_data(capsys):
     with pytest.raises(SystemExit):
         choices.main(["moons"])
     assert "unknown data set 'moons'; the data sets are NATOPS" in capsys.readouterr().err
+
+
+def test_problems_are_solved_by_the_code_of_a_process(tmp_path):
+    file = tmp_path / "problem.npz"
+    earlier._save(file, problems.labelled_problem(*problems.simulated_classes(4, 30), 40, 1.0, "is"))
+    task = {"file": str(file), "solver": "hybrid", "rounds": 2}
+    single, path = (earlier.work({**task, "lambdas": lambdas}) for lambdas in ([1e-2], [1e-1, 1e-2]))
+    assert single["statuses"] == ["SOLVED"] and path["statuses"] == ["SOLVED"] * 2
+    assert single["seconds"] > 0.0 and path["iterations"] > 0
+    assert earlier._cell({**single, "statuses": ["MAX_ITER"]}).endswith("MAX_ITER")

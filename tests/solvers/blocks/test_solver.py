@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from covmetric import MetricProblem, Newton, Status, solve, solve_path
 from covmetric._utils.tuning import COMPILED_FROM_BYTES
 from covmetric.problem import BlockProblem, triangles
-from covmetric.problem.blocks import KeyedMatrix, ZeroMultipliers, sources
+from covmetric.problem.blocks import KeyedMatrix, Threads, ZeroMultipliers, sources
 from covmetric.solvers import registry
 from covmetric.solvers.base import StepFailed
 from covmetric.solvers.blocks import BlockNewton
@@ -431,3 +431,28 @@ def test_an_inverse_step_beyond_the_cone_is_not_taken():
     np.testing.assert_allclose(state.W.array, W.array / 1.1, rtol=1e-12)
     problem = random_problem().replace(weights=state.weight_fraction * random_problem().weights)
     assert value == pytest.approx(naive.primal(problem, state.W.array))
+
+
+def test_points_of_a_line_search_are_light_once_the_distances_are_known(monkeypatch):
+    """Blocks that are kept know them after the first point of a step, or after the dual candidates of that step."""
+    kinds = []
+    run = Threads.run
+
+    def recorded(self, source, task):
+        kinds.append((type(task).__name__, task.is_light, getattr(task, "change", None)))
+        return run(self, source, task)
+
+    monkeypatch.setattr(Threads, "run", recorded)
+    result = solve(random_problem("re", 9, 3, lam=1e-4, seed=3), "newton", tol=1e-9)
+    assert result.status is Status.SOLVED
+    rays, candidates_before = {}, set()
+    for k, (name, light, change) in enumerate(kinds):
+        if name == "RayPass":
+            rays.setdefault(change.key, []).append(light)
+            if kinds[k - 1][0] == "CandidatePass":
+                candidates_before.add(change.key)
+    assert any(len(lights) > 1 for lights in rays.values()) and 0 < len(candidates_before) < len(rays)
+    for key, lights in rays.items():
+        assert all(lights[1:])
+        assert lights[0] <= (key in candidates_before)
+    assert any(rays[key][0] for key in candidates_before)

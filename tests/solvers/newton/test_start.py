@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize_scalar
 
 from covmetric import MetricProblem, make_paper_problem
 from covmetric.problem.terms import PairTerms
@@ -91,3 +92,17 @@ def test_start_is_accurate_to_a_few_percent(slack, lam):
     grid = w * np.linspace(0.9, 1.1, 41)
     best = grid[np.argmin([problem.primal(value * np.eye(10)) for value in grid])]
     assert w == pytest.approx(best, rel=0.03)
+
+
+@pytest.mark.parametrize("slack", SLACKS)
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("weight", [1e-2, 1.0, 1e4])
+def test_start_is_near_the_minimum_for_data_far_off_their_bounds(slack, scale, weight):
+    """Newton's steps then leave the bracket, because the active pairs change on the way."""
+    rng = np.random.default_rng(0)
+    F, similar = rng.standard_normal((40, 5, 2)), rng.choice([-1.0, 1.0], 40)
+    problem = MetricProblem.from_differences(F, similar, scale * 10.0, weight, slack)
+    w = best_multiple(problem, weight_fraction=1.0)[0][0, 0] ** 2
+    near = minimize_scalar(lambda x: problem.primal(np.exp(x) * np.eye(5)), bounds=(-40.0, 40.0), method="bounded")
+    found, best = problem.primal(w * np.eye(5)), min(near.fun, problem.primal(np.eye(5)))
+    assert found <= best + 1e-3 * (1.0 + abs(best))
