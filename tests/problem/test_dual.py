@@ -70,7 +70,7 @@ def test_good_multipliers_are_not_changed_by_the_repair(slack):
     best = solve(problem, "newton", tol=1e-10).multipliers
     for scale in (0.3, 0.9, 1.0):
         point = problem._dual.point(scale * best)
-        assert not problem._dual._shrinking_helps(point), "no search along the ray is needed"
+        assert not problem._dual._shrinking_helps(point, 0.0), "no search along the ray is needed"
         repaired = problem._dual.repaired(scale * best)
         np.testing.assert_array_equal(repaired.multipliers, scale * best)
         assert repaired.value == problem.dual(scale * best)
@@ -84,7 +84,12 @@ def test_a_gain_below_the_rounding_error_is_not_searched_for(slack):
     assert best[0] < 1.5
     for beyond, expected in ((1e-10, False), (1e-6, True)):
         alpha = best * (1.0 + beyond)
-        assert problem._dual._shrinking_helps(problem._dual.point(alpha)) == expected
+        assert problem._dual._shrinking_helps(problem._dual.point(alpha), 0.0) == expected
+    # With a tolerance of 1e-6, gains of less than 1e-8 do not matter.
+    for beyond, expected in ((1e-5, False), (1e-3, True)):
+        alpha = best * (1.0 + beyond)
+        assert problem._dual._shrinking_helps(problem._dual.point(alpha), 0.0)
+        assert problem._dual._shrinking_helps(problem._dual.point(alpha), 1e-6) == expected
 
 
 @pytest.mark.parametrize("slack", SLACKS)

@@ -14,6 +14,8 @@ from covmetric.problem.terms import PairTerms
 
 # The unit roundoff: a computed operation is off by at most this, relative to its result.
 _UNIT = 2.0**-53
+# Multipliers are not scaled if that would lower the relative gap by less than this fraction of the tolerance.
+_NEGLIGIBLE = 0.01
 # The error of I + S, in the coordinates of its factor, up to which first-order bounds hold and I + S > 0 is certain.
 _SAFE = 0.1
 
@@ -210,7 +212,7 @@ class Dual:
             return self._origin()
         sums = self.sums(clipped)
         point = self._from_sums(clipped, sums, tol)
-        if point is not None and not self._shrinking_helps(point):
+        if point is not None and not self._shrinking_helps(point, tol):
             return point
         theta = self._best_scale(sums.plus - sums.minus, clipped)
         while theta > 0.0:
@@ -403,8 +405,8 @@ class Dual:
         summands = (n + 4) * 2.0 * float(np.abs(logs).sum()) + 4.0 * (abs(correction) + abs(loss))
         return DualPoint(multipliers, logdet + loss, inverse @ inverse.T, error + _UNIT * summands)
 
-    def _shrinking_helps(self, point: DualPoint) -> bool:
-        """Return whether g increases noticeably towards the origin.
+    def _shrinking_helps(self, point: DualPoint, tol: float) -> bool:
+        """Return whether g increases noticeably towards the origin, beside rounding errors and the tolerance.
 
         A Newton step in the scale theta predicts the increase; its derivatives follow from S W = I - W.
         """
@@ -414,7 +416,8 @@ class Dual:
         loss_slope, loss_curvature = self.loss_derivatives(point.multipliers)
         slope = float(shrunk.trace()) - loss_slope
         curvature = float(np.vdot(shrunk, shrunk)) + loss_curvature
-        return slope < 0.0 and slope * slope > 2.0 * curvature * max(point.rounding, _UNIT * abs(point.value))
+        negligible = max(point.rounding, _UNIT * abs(point.value), _NEGLIGIBLE * tol * max(1.0, abs(point.value)))
+        return slope < 0.0 and slope * slope > 2.0 * curvature * negligible
 
     def loss_derivatives(self, multipliers: FloatArray, theta: float = 1.0) -> tuple[float, float]:
         """Return minus the first two derivatives of sum_k c_k h(theta t_k) in theta.
