@@ -150,7 +150,7 @@ def threads_table() -> None:
                     W, alpha, counts = np.eye(n), np.zeros(20), np.zeros(2, np.int64)
                     seconds = timed(
                         sweep, W, alpha, problem.sums.rows, problem.pairs, problem.similar, problem.bounds,
-                        problem.weights, np.arange(10), *slack.addresses, counts,
+                        problem.weights, np.arange(10), *slack.addresses, counts, np.zeros((2, problem.n_pairs)),
                     )  # fmt: skip
                     best[0, t] = min(best[0, t], seconds)
                     best[1, t] = min(best[1, t], timed(problem.certified, None, alpha))

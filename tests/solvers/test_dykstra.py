@@ -222,3 +222,40 @@ def test_a_metric_that_stays_degenerate_is_given_up():
         solver.resume(problem, state, degenerate)
     solver.resume(problem, state, point)  # one that is not starts the count again
     solver.resume(problem, state, degenerate)
+
+
+@pytest.mark.parametrize("slack", ["is", "l2", "re"])
+@pytest.mark.parametrize("m", [2, 6])
+def test_the_gap_is_a_sum_over_the_pairs(m, slack):
+    """For the metric of the multipliers, with ratios and dual variables of the same moment, the estimate is exact."""
+    rng = np.random.default_rng(0)
+    F, similar = rng.standard_normal((30, 6, m)), rng.choice([-1, 1], 30)
+    problem = MetricProblem.from_differences(F, similar, 2.0 * m, 0.5, slack)
+    start = problem.certified(None, solve(problem, "dykstra", tol=0, max_iter=2, random_state=0).multipliers)
+    solver = Dykstra()
+    state = solver.start(problem, start, np.random.default_rng(0))
+    state.visited[:] = start.ratios, problem.similar * state.alpha * problem.bounds / problem.weights
+    expected = problem.certify(start.W, start.multipliers)
+    assert expected.relative_gap > 1e-6
+    assert solver.estimated_gap(problem, state) == pytest.approx(expected.relative_gap, rel=1e-8)
+    state.visited[0, 3] = np.nan
+    assert solver.estimated_gap(problem, state) == np.inf
+    state.visited[0, 3], state.W = 1.0, -np.eye(6)
+    assert solver.estimated_gap(problem, state) == np.inf
+
+
+def test_the_estimated_gap_follows_the_certified_one():
+    """The estimate is that of a moment within the last epoch: between the gaps before it and after it, or nearly."""
+    problem, estimates = make_paper_problem(6, 40, 1e-2, seed=0), []
+
+    class Estimating(Dykstra):
+        def step(self, problem, state):
+            super().step(problem, state)
+            assert state.work_since_estimate > 0.0
+            estimates.append(self.estimated_gap(problem, state))
+            assert state.work_since_estimate == 0.0
+
+    result = solve(problem, Estimating("cyclic", certify_every=1), tol=0, max_iter=12)
+    gaps = result.history.gap / np.maximum(1.0, np.abs(result.history.primal))
+    ratios = np.array(estimates) / gaps[:-1]
+    assert (ratios[:8] < 3.0).all() and (np.array(estimates)[:8] > 0.3 * gaps[1:9]).all()

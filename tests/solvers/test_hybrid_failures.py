@@ -92,7 +92,8 @@ def test_another_method_takes_over_if_a_certificate_shows_that_dykstra_failed(mo
         raise StepFailed
 
     monkeypatch.setattr(Dykstra, "resume", resume)
-    monkeypatch.setattr(hybrid, "_newton_takes_over", lambda problem, state: False)
+    monkeypatch.setattr(hybrid, "_newton_takes_over", lambda state: False)
+    monkeypatch.setattr(hybrid, "_certificate_pays", lambda state, tol: True)
     result = solve(thin_problem(1e-3), Hybrid())
     assert result.status is Status.SOLVED
     assert phases(result)[-1] != "dykstra"
@@ -127,7 +128,7 @@ def test_newton_starts_afresh_from_a_point_with_a_large_gap(monkeypatch):
         return start(self, problem, point, rng)
 
     monkeypatch.setattr(Newton, "start", recorded)
-    monkeypatch.setattr(hybrid, "_newton_takes_over", lambda problem, state: False)
+    monkeypatch.setattr(hybrid, "_newton_takes_over", lambda state: False)
     monkeypatch.setattr(hybrid, "_certificate_pays", lambda problem, state: True)
     for lam, afresh in ((1e-5, True), (1e-1, False)):
         with monkeypatch.context() as patch:

@@ -8,7 +8,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from covmetric import Certificate, Dykstra, Hybrid, Interior, make_paper_problem, solve
+from covmetric import Certificate, Dykstra, Hybrid, Interior, Newton, make_paper_problem, solve
+from covmetric._utils import tuning
 from covmetric.problem import CertifiedPoint
 from covmetric.solvers import StepFailed, hybrid
 
@@ -18,21 +19,25 @@ def certified(gap, tol=1e-6):
     return CertifiedPoint(np.eye(2), np.zeros(3), certificate, np.ones(3), derived=True)
 
 
-def state_at(gap, tol=1e-6, **attributes):
-    state = hybrid.HybridState(Dykstra(), None, None, 0, 0, certified(gap, tol), certified(gap, tol))
+COSTS = hybrid.Costs(epoch=1.0, estimate=1.0, certificate=0.0, newton_step=1.0, interior=1.0)
+
+
+def state_at(gap, tol=1e-6, costs=COSTS, **attributes):
+    state = hybrid.HybridState(Dykstra(), None, None, 0, 0, certified(gap, tol), certified(gap, tol), costs)
+    state.newton_steps = 1.0
     for name, value in attributes.items():
         setattr(state, name, value)
     return state
 
 
-@pytest.fixture
-def costs(monkeypatch):
-    """The times of an epoch and of a step of either method, which a test can set."""
-    times = SimpleNamespace(sweep=1.0, newton=1.0, interior=1.0)
-    monkeypatch.setattr(hybrid, "sweep_seconds", lambda n, m, moved, idle: times.sweep)
-    monkeypatch.setattr(hybrid, "newton_seconds", lambda n, m, K, examples: times.newton)
-    monkeypatch.setattr(hybrid, "interior_seconds", lambda n, m, K, examples: times.interior)
-    return times
+def state_after(*gaps, n_iter=None, **attributes):
+    """A state of Dykstra after as many epochs as there are gaps but one; None stands for an unknown gap."""
+    known = [gap for gap in gaps if gap is not None]
+    state = state_at(known[-1], n_iter=len(gaps) - 1 if n_iter is None else n_iter, **attributes)
+    for iteration, gap in enumerate(gaps):
+        if gap is not None:
+            state.record_gap(iteration, gap)
+    return state
 
 
 PROBLEM = make_paper_problem(4, 6, 1e-2, 0)
@@ -40,127 +45,138 @@ PROBLEM = make_paper_problem(4, 6, 1e-2, 0)
 
 def test_epochs_are_extrapolated_at_the_rate_of_the_phase():
     """The gap fell from 1 to 0.1 in two epochs: it takes two more to 0.01, and four to 0.001."""
-    state = state_at(0.1, first_gap=1.0, epochs=2)
+    state = state_after(1.0, None, 0.1)
     assert hybrid._epochs_to(state, 1e-2) == pytest.approx(2.0)
     assert hybrid._epochs_to(state, 1e-3) == pytest.approx(4.0)
     assert hybrid._epochs_to(state, 0.1) == hybrid._epochs_to(state, 0.5) == 0.0
     assert hybrid._epochs_to(state, 0.0) == pytest.approx(30.0), "a tolerance of 0 counts as rounding errors"
-    for first_gap in (state.last.certificate.relative_gap, 0.05):
-        assert hybrid._epochs_to(state_at(0.1, first_gap=first_gap, epochs=2), 1e-2) == np.inf
+    for first in (0.1, 0.05):
+        assert hybrid._epochs_to(state_after(first, 0.1), 1e-2) == np.inf
+
+
+def test_the_start_is_the_reference_of_the_rate_only_until_there_is_another_one():
+    """The first epochs are faster."""
+    assert state_after(1.0).rate == 0.0
+    assert state_after(1.0, 0.5).rate == pytest.approx(np.log(2.0))
+    assert state_after(1.0, 0.5, 0.4).rate == pytest.approx(np.log(1.25))
+    assert state_after(1.0, None, 0.5, None, 0.25).rate == pytest.approx(0.5 * np.log(2.0))
 
 
 def test_a_plateau_shows_in_the_recent_rate():
-    """The gap fell from 1 to 1e-3 in three epochs, and hardly at all in the next thirty."""
-    state = state_at(1e-3, first_gap=1.0, epochs=3)
-    state.last = certified(0.9e-3)
-    state.count_epochs(30, 1e-3)
+    """The gap fell from 0.5 to 1e-3 in two epochs, and hardly at all in the next thirty."""
+    state = state_after(1.0, 0.5, None, 1e-3, *[None] * 29, 0.9e-3)
     rate = np.log(1.0 / 0.9) / 30.0
-    assert state.recent_rate == pytest.approx(rate)
+    assert state.rate == pytest.approx(rate)
     assert hybrid._epochs_to(state, 1e-6) == pytest.approx(np.log(900.0) / rate)
-    state.count_epochs(30, 0.8e-3)
+    state.record_gap(40, 0.95e-3)
     assert hybrid._epochs_to(state, 1e-6) == np.inf, "the gap has grown"
-    far = state_at(0.5, first_gap=1.0, epochs=10, recent_rate=1e-9)
-    assert hybrid._epochs_to(far, 0.1) == pytest.approx(10.0 * np.log(5.0) / np.log(2.0)), "far away, gaps fluctuate"
+    far = state_after(1.0, 0.8, 0.3, 0.3)
+    assert far.rate == pytest.approx(0.5 * np.log(8.0 / 3.0)), "far away, gaps fluctuate"
+
+
+def test_the_gap_of_an_earlier_epoch_is_carried_on():
+    state = state_after(1.0, None, 0.25, n_iter=3)
+    assert state.gap == pytest.approx(0.125)
+    state.record_gap(2, 0.9)
+    assert state.gap == pytest.approx(0.125), "that of the second epoch is known"
+    state.record_gap(3, 0.2)
+    assert state.gap == 0.2
+    assert state_after(0.5, 0.6, n_iter=3).gap == 0.6, "a gap that grows is not carried on"
 
 
 @pytest.mark.parametrize("gap", [0.0, -1e-17])
 def test_a_gap_within_rounding_errors_has_a_rate(gap):
-    state = state_at(gap, first_gap=1.0, epochs=1)
-    state.count_epochs(2, 0.5)
-    assert state.recent_rate == np.inf
+    assert state_after(1.0, gap).rate == np.inf
 
 
-def test_certificates_are_due_when_the_goal_may_be_reached(monkeypatch):
-    monkeypatch.setattr(hybrid, "certificate_seconds", lambda n, m, K, kept: 1.0)
-
-    def pays(gap, work=0.0, n_iter=0, **attributes):
+def test_certificates_are_due_when_a_goal_may_be_reached():
+    def pays(*gaps, work=0.0, estimated=True, costs=COSTS):
         dykstra = SimpleNamespace(work_since_certificate=work)
-        return hybrid._certificate_pays(PROBLEM, state_at(gap, state=dykstra, n_iter=n_iter, **attributes))
+        return hybrid._certificate_pays(state_after(*gaps, state=dykstra, is_estimated=estimated, costs=costs), 1e-6)
 
-    assert [pays(0.5, work=work) for work in (1.9, 2.0)] == [False, True], "at most a third of the time"
-    # The gap falls by a factor of 10.1 per epoch: four epochs from 1e-2 to 1e-6, whatever they cost.
-    rate = {"first_gap": 0.101, "epochs": 1, "recent_rate": np.log(10.1)}
-    assert [pays(1e-2, work=9.0, n_iter=n, **rate) for n in (3, 4)] == [False, True]
-    slow = {"first_gap": 0.011, "epochs": 9, "recent_rate": 1e-9}
-    assert [pays(1e-2, n_iter=n, **slow) for n in (49, 50)] == [False, True]
-    assert pays(1e-2, work=2.0, epochs=0), "without a rate, the time decides"
-    # Two epochs from 0.08 to 0.05, although the tolerance is far away.
-    slow = {"first_gap": 0.08 * 1.6**0.5, "epochs": 1, "recent_rate": 0.5 * np.log(1.6)}
-    assert [pays(0.08, n_iter=n, **slow) for n in (1, 2)] == [False, True]
+    costs = replace(COSTS, certificate=1.0, newton_step=1e9)
+    assert [pays(1.0, 0.5, work=work, costs=costs) for work in (19.9, 20.0)] == [False, True], "at the latest"
+    assert [pays(1.0, gap, costs=costs) for gap in (0.51e-6, 0.49e-6)] == [False, True], "half the tolerance"
+    assert not pays(1.0, 0.49e-6, costs=costs, estimated=False), "nothing is known of the last epoch"
+    # Newton's method takes over at half of the gap at which its model holds, so that the certificate confirms it.
+    cheap = replace(COSTS, newton_step=1e-9, certificate=1e-9)
+    assert [pays(1.0, gap, costs=cheap) for gap in (0.051, 0.049)] == [False, True]
 
 
-def test_newton_takes_over_if_its_model_holds_and_it_is_faster(costs):
-    def takes_over(gap, newton):
-        costs.newton = newton
-        state = state_at(gap, first_gap=1.0, epochs=1)
-        state.count_epochs(3, 1.0)
-        assert state.epochs == 4
-        return hybrid._newton_takes_over(PROBLEM, state)
+def test_newton_takes_over_if_its_model_holds_and_it_is_faster():
+    def takes_over(newton_step, gaps=(1.0, None, None, None, 0.01), certificate=0.0):
+        costs = replace(COSTS, newton_step=newton_step, certificate=certificate)
+        return hybrid._newton_takes_over(state_after(*gaps, costs=costs))
 
-    assert not takes_over(0.11, newton=1e-9), "the gap is too large"
+    assert not takes_over(1e-9, gaps=(1.0, 0.11)), "the gap is too large"
     # From 0.01 to 1e-6 at a factor of a hundred in four epochs takes eight epochs, and half as many more because the
-    # decrease slows down; Newton takes five steps.
-    assert takes_over(0.01, newton=0.99 * 12.0 / 5.0)
-    assert not takes_over(0.01, newton=1.01 * 12.0 / 5.0)
+    # decrease slows down. Newton's method takes 5 (0.1)^(1/6) steps.
+    steps = 5.0 * 0.1 ** (1.0 / 6.0)
+    later = 1.5 * 4.0 * np.log(30.0) / np.log(100.0)  # epochs until the gap is thirty times smaller
+    saved = steps * (1.0 - 30.0 ** (-1.0 / 6.0))
+    assert later / saved < 12.0 / steps
+    assert takes_over(0.99 * later / saved)
+    assert not takes_over(1.01 * later / saved), "Newton's method takes over later"
+    assert takes_over(1e-9, certificate=11.9) and not takes_over(1e-9, certificate=12.1), "Dykstra saves one"
 
 
-def test_dykstra_goes_on_while_epochs_save_more_than_they_cost(costs):
-    """From 0.08 to 0.05 at a factor of 1.6 per epoch takes one epoch, and saves three steps of Newton's method."""
-
-    def takes_over(gap, newton):
-        costs.newton = newton
-        rate = np.log(1.6)
-        return hybrid._newton_takes_over(PROBLEM, state_at(gap, first_gap=gap * 1.6, epochs=1, recent_rate=rate))
-
-    assert takes_over(0.08, newton=0.99 / 3.0)
-    assert not takes_over(0.08, newton=1.01 / 3.0)
-    assert takes_over(0.049, newton=1.01 / 3.0), "near enough"
+def test_dykstra_finishes_if_the_tolerance_is_near():
+    """From 4e-6 to 1e-6 at a factor of four per epoch takes one epoch and a half, and Newton's method one step."""
+    gaps = (1.0, 16e-6, 4e-6)
+    for newton_step, expected in ((1.49, True), (1.51, False)):
+        costs = replace(COSTS, newton_step=newton_step)
+        assert hybrid._newton_takes_over(state_after(*gaps, costs=costs)) is expected
 
 
-def test_the_first_certificate_of_a_phase_is_the_reference_of_its_rate(costs):
-    state = state_at(0.5)
-    state.count_epochs(3, 1.0)
-    assert (state.epochs, state.first_gap) == (0, 0.5)
-    assert not hybrid._newton_takes_over(PROBLEM, state)
-    for newton, expected in ((0.19, True), (0.21, False)):  # one more epoch against five steps
-        costs.newton = newton
-        state = state_at(0.09)
-        state.count_epochs(1, 1.0)
-        assert hybrid._newton_takes_over(PROBLEM, state) is expected
+def test_newton_takes_over_once_it_was_to(monkeypatch):
+    """Otherwise certificates would follow each other while the two methods are expected to be about as fast."""
+    solver, point = Hybrid(), PROBLEM.certified(None, np.zeros(PROBLEM.n_pairs))
+    monkeypatch.setattr(hybrid, "_newton_takes_over", lambda state: False)
+    monkeypatch.setattr(hybrid, "_dykstra_crawls", lambda problem, state: False)
+    for ends_epochs, gap, expected in ((False, 0.09, "dykstra"), (True, 0.09, "newton"), (True, 0.11, "dykstra")):
+        state = solver.start(PROBLEM, point, np.random.default_rng(0))
+        state.n_iter, state.ends_epochs = 3, ends_epochs
+        certificate = Certificate.from_values(1.0, 1.0 - gap, max_violation=0.0, tol=1e-6, rounding=0.0)
+        solver.resume(PROBLEM, state, replace(point, certificate=certificate))
+        assert state.solver.name == expected
 
 
-@pytest.mark.parametrize("rival", ["interior", "newton path"])
-def test_dykstra_crawls_if_another_method_is_faster_from_the_beginning(rival, costs, monkeypatch):
-    path = SimpleNamespace(seconds=0.0)
-    monkeypatch.setattr(hybrid, "_newton_path_seconds", lambda problem: path.seconds)
-
-    def crawls(gap=0.5, epochs=2):
-        # At this rate it takes ten epochs until the gap is 0.1.
-        rate = np.log(0.5 / 0.1) / 10.0
-        state = state_at(gap, first_gap=0.5 * np.exp(rate * epochs), epochs=epochs)
-        return hybrid._dykstra_crawls(PROBLEM, state)
-
-    def set_rival(seconds):
+@pytest.mark.parametrize("rival", ["interior", "newton"])
+def test_dykstra_crawls_if_another_method_is_faster_from_the_beginning(rival):
+    def crawls(seconds, gaps, epoch=1.0):
         """The other one of the two takes a little longer."""
-        path.seconds = seconds if rival == "newton path" else 1.001 * seconds
-        costs.interior = (seconds if rival == "interior" else 1.001 * seconds) / 16.0
+        interior, newton = (seconds if name == rival else 1.001 * seconds for name in ("interior", "newton"))
+        costs = replace(COSTS, epoch=epoch, newton_step=2.0, interior=interior)
+        return hybrid._dykstra_crawls(PROBLEM, state_after(*gaps, costs=costs, newton_steps=0.5 * newton))
 
-    costs.newton = 2.0
-    set_rival(1.01 * (10.0 + 5.0 * 2.0))
-    assert not crawls()
-    set_rival(0.99 * (10.0 + 5.0 * 2.0))
-    assert crawls()
-    assert not crawls(epochs=1), "too early to judge"
-    assert not crawls(gap=0.09), "Newton's model holds"
+    # At this rate it takes ten epochs until the gap is 0.1, and then five steps of two seconds.
+    factor = 5.0**0.1
+    gaps = (1.0, *(0.5 * factor**k for k in (3, 2, 1, 0)))
+    assert not crawls(1.01 * 20.0, gaps)
+    assert crawls(0.99 * 20.0, gaps)
+    assert not crawls(1e-3, (1.0, 0.09, 0.09)), "Newton's model holds"
+    assert not crawls(1e-3, (1.0, 0.9)), "too early to judge"
+    # The first rate may be wrong by a factor of two.
+    first = (factor**2 * 0.5, None, 0.5)
+    assert not crawls(0.51 * 20.0, first, epoch=1.0) and crawls(0.49 * 20.0, first)
+    # Four epochs are a fifth of twenty.
+    assert not crawls(20.1, (1.0, 0.9, 0.9, 0.9, 0.9)) and crawls(19.9, (1.0, 0.9, 0.9, 0.9, 0.9))
 
 
-def test_a_plateau_is_not_yet_a_crawl_if_every_other_method_takes_long(costs, monkeypatch):
-    """The interior-point method takes 1,600 seconds: Dykstra is not judged before the 80th epoch of a second."""
-    costs.interior = 100.0
-    for seconds, expected in ((1601.0, [False, True]), (1599.0, [True, True])):
-        monkeypatch.setattr(hybrid, "_newton_path_seconds", lambda problem, seconds=seconds: seconds)
-        states = [state_at(0.5, first_gap=0.5, epochs=epochs) for epochs in (79, 80)]
-        assert [hybrid._dykstra_crawls(PROBLEM, state) for state in states] == expected
+def test_the_gap_is_estimated_as_often_as_it_is_cheap(monkeypatch):
+    """An estimate takes a quarter of the time of the epochs since the last one, and belongs to the epoch before."""
+    solver, point = Hybrid(), PROBLEM.certified(None, np.zeros(PROBLEM.n_pairs))
+    state = solver.start(PROBLEM, point, np.random.default_rng(0))
+    state.costs, state.newton_steps = replace(state.costs, estimate=1.0, interior=np.inf), np.inf
+    monkeypatch.setattr(Dykstra, "estimated_gap", lambda self, problem, state: 0.3)
+    for n_iter, work, expected in ((1, 4.0, False), (2, 3.9, False), (2, 4.0, True)):
+        state.n_iter, state.state.work_since_estimate = n_iter, work
+        assert not solver._crawls(PROBLEM, state)
+        assert state.is_estimated is expected
+    assert state.gaps == [(0, pytest.approx(1.0)), (1, 0.3)]
+    state.state.work_since_estimate = 0.0
+    solver.step(PROBLEM, state)
+    assert not state.is_estimated, "the estimate is that of an earlier epoch"
 
 
 @pytest.mark.parametrize(("gap", "gives_up"), [(0.31, True), (0.29, False)])
@@ -199,20 +215,38 @@ def test_newton_goes_on_if_no_other_method_starts(monkeypatch):
     assert state.is_last_resort
 
 
-def test_newton_takes_over_unless_its_path_is_long(costs, monkeypatch):
-    """With n = 4, each point of the path takes 3.5 + 4/30 steps; the interior-point method takes 16."""
+def test_newton_takes_over_unless_its_path_is_long():
     first = PROBLEM.certified(None, np.zeros(PROBLEM.n_pairs))
-    state = hybrid.HybridState(Dykstra(), None, None, 0, 0, first, first)
-    for fraction, points in ((1.0, 1), (0.9, 2), (0.4, 2), (0.51 / 10.0, 2), (0.49 / 10.0, 3), (0.49 / 100.0, 4)):
-        monkeypatch.setattr(hybrid, "first_weight_fraction", lambda problem, ratios, fraction=fraction: fraction)
-        for factor, expected in ((1.01, "newton"), (0.99, "interior")):
-            costs.interior = factor * points * (3.5 + 4 / 30) / 16.0
-            order = hybrid._succession(PROBLEM, state)
-            assert (order[0], order[2]) == (expected, "dykstra") and set(order[:2]) == {"newton", "interior"}
+    state = hybrid.HybridState(Dykstra(), None, None, 0, 0, first, first, COSTS)
+    state.newton_steps = 1.0
+    for interior, expected in ((1.01, "newton"), (0.99, "interior")):
+        state.costs = replace(COSTS, interior=interior)
+        order = hybrid._succession(PROBLEM, state)
+        assert (order[0], order[2]) == (expected, "dykstra") and set(order[:2]) == {"newton", "interior"}
     warm = solve(PROBLEM.replace(weights=PROBLEM.weights / 2.0), "newton").multipliers
     state.first = PROBLEM.certified(None, warm)
     assert 0.0 < state.first.certificate.relative_gap < 0.9
     assert hybrid._succession(PROBLEM, state)[0] == "newton", "a good warm start is used"
+
+
+def test_costs_come_from_the_models():
+    n, m, K, examples = PROBLEM.n, PROBLEM.m, PROBLEM.n_pairs, len(PROBLEM.sums.rows)
+    costs = hybrid.Costs.of(PROBLEM)
+    assert costs.epoch == tuning.sweep_seconds(n, m, K, 0)
+    assert costs.estimate == tuning.estimate_seconds(n, K)
+    assert costs.certificate == tuning.certificate_seconds(n, m, K, kept=True)
+    assert costs.newton_step == tuning.newton_seconds(n, m, K, examples)
+    assert costs.interior == 16.0 * tuning.interior_seconds(n, m, K, examples)
+    assert costs.newton_from(0.1) == pytest.approx(5.0 * costs.newton_step + costs.certificate)
+    assert costs.newton_from(1e-9) == costs.newton_step + costs.certificate, "at least a step"
+
+
+def test_newtons_steps_are_predicted_once(monkeypatch):
+    calls = []
+    monkeypatch.setattr(hybrid, "steps_from_identity", lambda problem: calls.append(problem) or 7.0)
+    state = state_at(0.5, costs=replace(COSTS, newton_step=3.0), newton_steps=None)
+    assert state.newton_seconds(PROBLEM) == state.newton_seconds(PROBLEM) == 21.0
+    assert calls == [PROBLEM]
 
 
 def test_steps_to_go_follow_from_two_windows_of_the_objective():
@@ -231,8 +265,8 @@ def newton_state(primal=1.0, fraction=1.0, retreats=0, decrement=9.0):
     return SimpleNamespace(primal=primal, weight_fraction=fraction, retreats=retreats, decrement=decrement)
 
 
-def test_newton_crawls_if_its_objective_falls_too_slowly(costs):
-    state = state_at(0.5)
+def test_newton_crawls_if_its_objective_falls_too_slowly():
+    state = state_at(0.5, costs=replace(COSTS, interior=16.0))
     answers = []
     for number in range(9):
         state.state = newton_state(100.0 - number)
@@ -243,35 +277,37 @@ def test_newton_crawls_if_its_objective_falls_too_slowly(costs):
     assert not hybrid._newton_crawls(PROBLEM, state), "it converges quadratically"
     state.state.decrement = 3.1
     assert hybrid._newton_crawls(PROBLEM, state)
+    state.solver, state.failed = Newton(), set()
+    assert Hybrid()._crawls(PROBLEM, state)
     state.failed = {"dykstra", "interior"}
-    assert not hybrid._newton_crawls(PROBLEM, state), "nothing else is left"
+    assert not Hybrid()._crawls(PROBLEM, state), "nothing else is left"
 
 
-def test_objectives_with_a_fraction_of_the_weights_are_not_compared(costs):
+def test_objectives_with_a_fraction_of_the_weights_are_not_compared():
     state = state_at(0.5, primals=[float(i) for i in range(20)], state=newton_state(np.inf, fraction=0.5))
     state.record_objective()
     assert state.primals == []
     assert not hybrid._newton_crawls(PROBLEM, state)
 
 
-def test_newton_crawls_if_it_has_to_start_again(costs):
-    """With n = 4, 15 + 4 / 6 more steps are expected after each retreat; the interior-point method takes 16."""
-    costs.newton = 16.0 / (2.0 * (15.0 + 4.0 / 6.0))
-    for interior, expected in ((0.99, True), (1.01, False)):
-        costs.interior = interior
+def test_newton_crawls_if_it_has_to_start_again():
+    """With n = 4, 15 + 4 / 6 more steps are expected after each retreat."""
+    for factor, expected in ((0.99, True), (1.01, False)):
+        costs = replace(COSTS, interior=factor * 2.0 * (15.0 + 4.0 / 6.0))
         for decrement in (9.0, 0.1):
             newton = newton_state(np.inf, fraction=0.1, retreats=2, decrement=decrement)
-            assert hybrid._newton_crawls(PROBLEM, state_at(0.5, state=newton)) is expected
+            assert hybrid._newton_crawls(PROBLEM, state_at(0.5, state=newton, costs=costs)) is expected
 
 
 def test_a_new_phase_forgets_the_rate_of_the_last_one():
     solver = Hybrid()
     point = PROBLEM.certified(None, np.zeros(PROBLEM.n_pairs))
     state = solver.start(PROBLEM, point, np.random.default_rng(0))
-    state.epochs, state.first_gap, state.recent_rate, state.primals = 5, 0.3, 0.1, [1.0]
+    state.n_iter, state.rate, state.is_estimated, state.ends_epochs, state.primals = 5, 0.3, True, True, [1.0]
     solver._switch(PROBLEM, state, point, "newton")
     assert state.solver.name == "newton"
-    assert (state.epochs, state.first_gap, state.recent_rate, state.primals) == (-1, np.inf, np.inf, [])
+    assert (state.rate, state.is_estimated, state.ends_epochs, state.primals) == (0.0, False, False, [])
+    assert state.gaps == [(5, point.certificate.relative_gap)]
 
 
 def test_methods_get_the_settings():

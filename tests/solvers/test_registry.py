@@ -13,12 +13,12 @@ from covmetric.solvers.newton import start
 @pytest.mark.parametrize(
     ("shape", "first"),
     [
-        ((10, 10, 50), "newton"),
+        ((10, 10, 50), "dykstra"),
         ((100, 100, 50), "newton"),
         ((5, 5, 11_100), "newton"),
         ((50, 50, 1000), "newton"),
         ((300, 1, 1125), "dykstra"),
-        ((78, 1, 5013), "newton"),
+        ((78, 1, 5013), "dykstra"),
     ],
 )
 def test_auto_begins_with_the_cheaper_iteration(shape, first):
@@ -28,35 +28,42 @@ def test_auto_begins_with_the_cheaper_iteration(shape, first):
     assert (chosen.name, chosen.first) == ("hybrid", first)
 
 
-def with_stiffness(problem, stiffness):
-    """Return the problem with weights for which the losses have this curvature in the best multiple of the identity."""
-    weights = 1.0
-    for _ in range(200):  # the best multiple depends on the weights
-        scaled = problem.replace(weights=weights)
-        weights *= (stiffness / start.stiffness(scaled, start.best_multiple(scaled, 1.0)[1])) ** 0.5
-    return scaled
-
-
-def thin(K, slack):
+def thin(K=40, n=8, m=2):
     rng = np.random.default_rng(0)
-    F, signs = rng.standard_normal((K, 8, 2)), rng.choice([-1.0, 1.0], K)
-    return MetricProblem.from_differences(F, signs, 8.0, 1.0, slack)
+    F, signs = rng.standard_normal((K, n, m)), rng.choice([-1.0, 1.0], K)
+    return MetricProblem.from_differences(F, signs, 8.0, 1.0, "l2")
 
 
 @pytest.fixture
-def epoch(monkeypatch):
+def seconds(monkeypatch):
     """Set the time of an epoch, in units of the time of a Newton step."""
     monkeypatch.setattr(registry, "newton_seconds", lambda n, m, K, examples: 1.0)
-    return lambda seconds: monkeypatch.setattr(registry, "sweep_seconds", lambda n, m, moved, idle: seconds)
+    return lambda epoch: monkeypatch.setattr(registry, "sweep_seconds", lambda n, m, moved, idle: epoch)
 
 
-@pytest.mark.parametrize("K", [20, 40])
-def test_auto_begins_with_dykstra_if_newton_would_be_slow(K, epoch):
-    problems = [with_stiffness(thin(K, "l2"), stiffness) for stiffness in (5.5, 6.5)]
-    either, by_stiffness, neither = ("dykstra", "dykstra"), ("newton", "dykstra"), ("newton", "newton")
-    for seconds, expected in ((0.24, either), (0.26, by_stiffness), (2.99, by_stiffness), (3.01, neither)):
-        epoch(seconds)
-        assert tuple(choose_solver("auto", problem).first for problem in problems) == expected, seconds
+@pytest.mark.parametrize("sizes", [(40, 8, 2), (400, 8, 2), (40, 16, 2), (40, 8, 8), (40, 4, 8)])
+@pytest.mark.parametrize("weight", [1.0, 1e4])
+def test_auto_begins_with_dykstra_if_newton_would_be_slower(weight, sizes, seconds):
+    """4 (m/n)^0.5 K^0.15 epochs and 2 steps against 2.7 (P/n)^0.3 n^0.2 steps, with P of the start."""
+    K, n, m = sizes
+    problem = thin(*sizes).replace(weights=weight)
+    factor, _ = start.best_multiple(problem, 1.0)
+    objective = max(problem.primal(factor @ factor.T) / n, 0.05)
+    steps = 2.7 * objective**0.3 * n**0.2
+    epochs = 4.0 * (min(m, n) / n) ** 0.5 * K**0.15
+    assert steps > 2.0
+    limit = (steps - 2.0) / epochs
+    for factor, first in ((0.99, "dykstra"), (1.01, "newton")):
+        seconds(factor * limit)
+        assert choose_solver("auto", problem).first == first
+
+
+def test_newton_solves_problems_that_take_it_two_steps(seconds):
+    seconds(0.0)
+    assert [choose_solver("auto", thin().replace(weights=weight)).first for weight in (1e-6, 1.0)] == [
+        "newton",
+        "dykstra",
+    ]
 
 
 def test_newtons_steps_count_the_pairs_that_are_active(monkeypatch):
@@ -64,32 +71,36 @@ def test_newtons_steps_count_the_pairs_that_are_active(monkeypatch):
     rng = np.random.default_rng(0)
     F = rng.standard_normal((40, 8, 2))
     F[:30] *= 1e-3
-    problem = with_stiffness(MetricProblem.from_differences(F, np.ones(40), 8.0, 1.0, "l2"), 20.0)
+    problem = MetricProblem.from_differences(F, np.ones(40), 8.0, 10.0, "l2")
     moved, active = (
         int((ratios > 1.0).sum()) for ratios in (problem.squared_norms / 8.0, start.best_multiple(problem, 1.0)[1])
     )
-    assert 0 < active <= moved <= 10
-    monkeypatch.setattr(registry, "newton_seconds", lambda n, m, K, examples: float(K))
-    for factor, first in ((0.99, "dykstra"), (1.01, "newton")):
-        limit = factor * 3.0 * active / (moved + 0.1 * (40 - moved))
-        monkeypatch.setattr(
-            registry, "sweep_seconds", lambda n, m, moved, idle, limit=limit: limit * (moved + 0.1 * idle)
-        )
-        assert choose_solver("auto", problem).first == first
+    assert 0 < active < moved <= 10
+    called = {}
+    monkeypatch.setattr(registry, "newton_seconds", lambda n, m, K, examples: called.setdefault("step", K))
+    monkeypatch.setattr(registry, "sweep_seconds", lambda n, m, *pairs: called.setdefault("epoch", pairs) and 1.0)
+    choose_solver("auto", problem)
+    assert called == {"step": active, "epoch": (moved, 40 - moved)}
 
 
-def test_newton_begins_where_dykstra_would_crawl(epoch, monkeypatch):
-    """Unless Newton's path is long: Dykstra's first epochs then cost little, and interior points follow."""
-    easier, harder = (with_stiffness(thin(20, "l2"), stiffness) for stiffness in (9e3, 1.1e4))
-    for seconds, is_long, expected in (
-        (2.99, False, ("dykstra", "newton")),
-        (2.99, True, ("dykstra", "dykstra")),
-        (3.01, True, ("newton", "newton")),
-        (0.21, False, ("dykstra", "newton")),
-    ):
-        epoch(seconds)
-        monkeypatch.setattr(registry, "newton_path_is_long", lambda problem, is_long=is_long: is_long)
-        assert tuple(choose_solver("auto", problem).first for problem in (easier, harder)) == expected
+@pytest.mark.parametrize("slack", ["is", "l2", "re"])
+def test_objective_per_row_is_that_of_the_problem(slack):
+    problem = make_paper_problem(5, 30, 1e-2, 0, slack)
+    factor, ratios = start.best_multiple(problem, 1.0)
+    assert factor[0, 0] != 1.0
+    assert start.objective_per_row(problem, factor, ratios) == pytest.approx(problem.primal(factor @ factor.T) / 5)
+
+
+def test_steps_from_the_identity_follow_the_objective():
+    """2.7 (P/n)^0.22 n^0.2, but at most 15 + n/15."""
+    problem = make_paper_problem(5, 30, 1e-2, 0)
+    factor, _ = start.best_multiple(problem, 1.0)
+    objective = problem.primal(factor @ factor.T) / 5
+    assert objective > 0.05
+    assert start.steps_from_identity(problem) == pytest.approx(2.7 * objective**0.22 * 5**0.2)
+    idle = problem.replace(weights=1e-12)
+    assert start.steps_from_identity(idle) == pytest.approx(2.7 * 0.05**0.22 * 5**0.2)
+    assert start.steps_from_identity(problem.replace(weights=1e12)) == pytest.approx(15.0 + 5 / 15)
 
 
 def test_stiffness_is_the_curvature_along_multiples():

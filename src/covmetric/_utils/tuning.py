@@ -53,15 +53,14 @@ SPAN_ROWS, SPAN_MANY_ROWS = 64, 128
 SPAN_FRACTION = 0.9
 
 # --- The choice of the first method by `auto` (python -m benchmarks.cells) --------------------------------------------
-# Dykstra may be first if the embedded examples have at least this many times as many rows as columns.
+# Embedded examples are thin if they have at least this many times as many rows as columns.
 THIN_RATIO = 4
-# Dykstra is first if an epoch takes at most the first fraction of the time of a Newton step. Up to the second one, it
-# is first if Newton's method is expected to need many steps.
-CHEAP_EPOCH, DEAR_EPOCH = 0.25, 3.0
-# Newton's method needs few steps if the losses have less curvature per dimension than this (log det has 1).
-EASY_STIFFNESS = 6.0
-# With more curvature than this, Dykstra crawls, and Newton's method solves the problem, unless its path is long.
-HARD_STIFFNESS = 10_000.0
+# The epochs that Dykstra usually takes until Newton's model holds: FIRST_EPOCHS (m/n)^FIRST_EPOCHS_COLUMNS
+# K^FIRST_EPOCHS_PAIRS, and the steps that Newton's method takes from there.
+FIRST_EPOCHS, FIRST_EPOCHS_COLUMNS, FIRST_EPOCHS_PAIRS, LAST_STEPS = 4.0, 0.5, 0.15, 2.0
+# The steps that Newton's method alone takes: FIRST_STEPS (P/n)^FIRST_STEPS_OBJECTIVE n^FIRST_STEPS_ROWS, where P/n is
+# the objective per row at the best multiple of the identity, or FIRST_OBJECTIVE if that is more.
+FIRST_STEPS, FIRST_STEPS_OBJECTIVE, FIRST_STEPS_ROWS, FIRST_OBJECTIVE = 2.7, 0.3, 0.2, 0.05
 
 # --- Dykstra (python -m benchmarks.projection) ------------------------------------------------------------------------
 # Operations per call of the compiled sweep: few enough that Ctrl-C takes effect within a tenth of a second.
@@ -107,14 +106,14 @@ def sweep_seconds(n: int, m: int, moved: int, idle: int) -> float:
         The time in seconds.
     """
     if visits_blocks(n, m):
-        idle_pair = m * (5e-8 + 2e-9 * n + 3.8e-11 * n * n)
-        moved_pair = m * (2e-7 + 3.2e-9 * n + 5.7e-11 * n * n)
-        return 2e-5 + idle * idle_pair + moved * moved_pair
+        idle_pair = m * (5e-8 + 2.2e-9 * n + 4.2e-11 * n * n)
+        moved_pair = m * (2.2e-7 + 3.5e-9 * n + 6.3e-11 * n * n)
+        return 7e-6 + idle * idle_pair + moved * moved_pair
     m = min(n, m)
     speed = 4e10 * min(1.0, 0.1 * (1 + m))  # products with few columns are limited by the memory
     product = 2.0 * n * n * m / speed
     rest = (3.0 * n * m * m + 2.0 * n * n * m + 2.0 * m**3) / (0.75 * speed)
-    return 2e-5 + idle * (3e-7 + product) + moved * (9e-7 + product + rest)
+    return 7e-6 + idle * (3e-7 + product) + moved * (9e-7 + product + rest)
 
 
 def certificate_seconds(n: int, m: int, n_pairs: int, kept: bool) -> float:
@@ -135,8 +134,26 @@ def certificate_seconds(n: int, m: int, n_pairs: int, kept: bool) -> float:
         The time in seconds.
     """
     if kept:
-        return 2.5e-4 + n_pairs * 4e-10 * n * n + 7e-10 * n**3
-    return 3e-4 + n_pairs * m * (2e-8 + 1.3e-9 * n + 5e-11 * n * n) + 8e-11 * n**3
+        return 1.2e-4 + n_pairs * (2e-8 + 3e-10 * n * n) + 2e-10 * n**3
+    return 1.2e-4 + n_pairs * (2e-8 + m * (8e-9 + 1.6e-9 * n + 4.8e-11 * n * n)) + 1e-10 * n**3
+
+
+def estimate_seconds(n: int, n_pairs: int) -> float:
+    """Return the predicted time of an estimate of the gap by Dykstra's algorithm.
+
+    Parameters
+    ----------
+    n : int
+        The number of rows of an embedded example.
+    n_pairs : int
+        The number of pairs.
+
+    Returns
+    -------
+    float
+        The time in seconds.
+    """
+    return 1.2e-5 + 9e-9 * n_pairs + 2e-11 * n**3
 
 
 # --- The linear system of a Newton step (python -m benchmarks.solvers grid; python -m benchmarks.blocks) --------------
@@ -175,8 +192,8 @@ def newton_seconds(n: int, m: int, n_pairs: int, n_examples: int) -> float:
     float
         The time in seconds.
     """
-    passes = 3.0 * _pass_work(n, m, n_pairs, n_examples)
-    return 4e-4 + (_system_work(n, m, 0.8 * n_pairs, n_examples, 4.5) + passes + 20.0 * n**3) / SPEED
+    passes = 1.5 * _pass_work(n, m, n_pairs, n_examples)
+    return 1.5e-4 + (0.4 * _system_work(n, m, 0.8 * n_pairs, n_examples, 4.5) + passes + 20.0 * n**3) / SPEED
 
 
 def interior_seconds(n: int, m: int, n_pairs: int, n_examples: int) -> float:
@@ -194,8 +211,8 @@ def interior_seconds(n: int, m: int, n_pairs: int, n_examples: int) -> float:
     float
         The time in seconds.
     """
-    passes = 6.0 * _pass_work(n, m, n_pairs, n_examples)
-    return 1e-3 + (_system_work(n, m, n_pairs, n_examples, 25.0) + passes + 80.0 * n**3) / SPEED
+    passes = 3.5 * _pass_work(n, m, n_pairs, n_examples)
+    return 3e-4 + (0.55 * _system_work(n, m, n_pairs, n_examples, 25.0) + passes + 50.0 * n**3) / SPEED
 
 
 def _pass_work(n: int, m: int, n_pairs: float, n_examples: int) -> float:

@@ -186,10 +186,11 @@ def projection_timer(problem: MetricProblem) -> Callable[[], float]:
 
     def timed() -> float:
         W, alpha, counts = np.eye(problem.n), np.zeros(problem.n_pairs), np.zeros(2, np.int64)
+        visited = np.zeros((2, problem.n_pairs))
         started = time.perf_counter()
         sweep(
             W, alpha, problem.sums.rows, problem.pairs, problem.similar, problem.bounds, problem.weights, order,
-            *slack.addresses, counts,
+            *slack.addresses, counts, visited,
         )  # fmt: skip
         seconds = time.perf_counter() - started
         if counts[1]:

@@ -7,7 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from covmetric._utils.tuning import certificate_seconds, interior_seconds, newton_seconds, sweep_seconds
+from covmetric._utils.tuning import (
+    certificate_seconds,
+    estimate_seconds,
+    interior_seconds,
+    newton_seconds,
+    sweep_seconds,
+)
 from covmetric._utils.validation import FloatArray, is_number
 from covmetric.orders import Order, get_order
 from covmetric.problem import CertifiedPoint, MetricProblem
@@ -15,38 +21,104 @@ from covmetric.solvers.base import Solver, StepFailed, StepStalled
 from covmetric.solvers.dykstra import Dykstra
 from covmetric.solvers.interior import Interior
 from covmetric.solvers.newton import Newton
-from covmetric.solvers.newton.solver import NewtonState, path_length
-from covmetric.solvers.newton.start import best_multiple, first_weight_fraction
+from covmetric.solvers.newton.solver import NewtonState
+from covmetric.solvers.newton.start import steps_from_identity
 
 # Newton's model holds from this relative gap on: it then takes two to ten steps.
 _NEWTON_GAP = 0.1
-# Down to the first number, halving the gap saves Newton's method about as many steps as the second number.
-_NEAR_GAP, _STEPS_SAVED = 0.05, 3.0
 # If Dykstra crawls, Newton's method begins at the warm start if that has at most this relative gap, otherwise at the
 # identity. The solution for a ten times larger lambda has a relative gap of about 0.75.
 _WARM_GAP = 0.9
 # The steps that Newton's method takes from there, and that the interior-point method takes from the beginning.
 _NEWTON_STEPS, _INTERIOR_STEPS = 5.0, 16.0
+# The steps of Newton's method from a smaller gap: proportional to this power of the gap, and at least one.
+_STEPS_EXPONENT = 1.0 / 6.0
+# Newton's method may also take over later, when the gap has fallen by this factor.
+_SMALLER_GAP = 30.0
 # The steps that Newton's method is expected to take after it had to start again with smaller weights, and their number
 # per row of W. The number grows with n because a step lowers the objective, which is a sum over n eigenvalues, by about
 # a constant.
 _STEPS_AFTER_RETREAT, _STEPS_PER_ROW = 15.0, 1.0 / 6.0
-# The rate of Dykstra is judged after this many epochs. If Newton's path from the identity is long, it is judged only
-# after this fraction of the interior-point time, because the gap need not shrink in every epoch.
-_FIRST_EPOCHS, _PATIENCE = 2, 0.05
+# Dykstra's gap is estimated as soon as the epochs have taken this many times as long as an estimate, and certified at
+# the latest when they have taken this many times as long as a certificate.
+_ESTIMATE_TIMES, _CERTIFICATE_TIMES = 4.0, 20.0
+# The rate of Dykstra is judged after this many epochs. The first estimate of it is known up to about a factor.
+_FIRST_EPOCHS, _DOUBT = 2, 2.0
+# It is judged only after this fraction of the time of the other method, because the gap need not shrink in every epoch.
+_PATIENCE = 0.2
+# A goal counts as reached if the estimated gap is this fraction of it, because an epoch costs less than a certificate.
+_WITHIN = 0.5
 # Dykstra needs about this many times the epochs that its rate so far predicts, because the decrease slows down.
 _SLOWING = 1.5
 # After Dykstra has crawled, Newton's method gives up a warm start if the gap at its first certificate still exceeds
 # this fraction of the gap at the start: it then crawls, too.
 _WARM_DECREASE = 0.5
-# The steps that Newton's method takes at each point of its path, and their number per row of W.
-_STEPS_PER_POINT, _STEPS_PER_POINT_AND_ROW = 3.5, 1.0 / 30.0
-# The largest number of epochs between certificates while Dykstra approaches the tolerance.
-_MAX_EPOCHS = 50
 # The squared Newton decrement below which the method converges quadratically.
 _QUADRATIC = 3.0
 # The steps over which the decrease of the objective is compared, to judge the rate of Newton's method.
 _WINDOW = 4
+
+
+@dataclass(frozen=True)
+class Costs:
+    """The predicted times of the parts of a solve, in seconds.
+
+    Attributes
+    ----------
+    epoch : float
+        An epoch of Dykstra's algorithm.
+    estimate : float
+        An estimate of its gap.
+    certificate : float
+        A certificate.
+    newton_step : float
+        A step of Newton's method.
+    interior : float
+        The interior-point method.
+    """
+
+    epoch: float
+    estimate: float
+    certificate: float
+    newton_step: float
+    interior: float
+
+    @classmethod
+    def of(cls, problem: MetricProblem) -> Costs:
+        """Return the costs of a problem.
+
+        Parameters
+        ----------
+        problem : MetricProblem
+            The problem.
+
+        Returns
+        -------
+        Costs
+        """
+        n, m, K, examples = problem.n, problem.m, problem.n_pairs, len(problem.sums.rows)
+        return cls(
+            epoch=sweep_seconds(n, m, K, 0),
+            estimate=estimate_seconds(n, K),
+            certificate=certificate_seconds(n, m, K, problem.sums.lower_triangles() is not None),
+            newton_step=newton_seconds(n, m, K, examples),
+            interior=_INTERIOR_STEPS * interior_seconds(n, m, K, examples),
+        )
+
+    def newton_from(self, gap: float) -> float:
+        """Return the time of Newton's method from a point where its model holds, and of its certificate.
+
+        Parameters
+        ----------
+        gap : float
+            The relative gap of the point.
+
+        Returns
+        -------
+        float
+        """
+        steps = max(1.0, _NEWTON_STEPS * float((gap / _NEWTON_GAP) ** _STEPS_EXPONENT))
+        return steps * self.newton_step + self.certificate
 
 
 @dataclass
@@ -69,16 +141,20 @@ class HybridState:
         The start of the solve.
     last : CertifiedPoint
         The last certified point.
-    last_iter : int
-        The number of iterations at the last certificate.
-    epochs : int
-        The number of epochs of this phase after its first certificate.
-    first_gap : float
-        The relative gap at the first certificate of this phase.
+    costs : Costs
+        The predicted times of the parts of the solve.
+    gaps : list of tuple of int and float
+        Iterations of this phase with their relative gaps, certified or estimated. The first one is the start.
+    rate : float
+        The decrease of the logarithm of the relative gap per epoch of this phase.
+    is_estimated : bool
+        Whether the last of them was estimated in the last iteration.
+    ends_epochs : bool
+        Whether Newton's method takes over at the next certificate.
     warm_gap : float
         The relative gap of the warm start of this phase, if Newton's model does not hold there, otherwise infinity.
-    recent_rate : float
-        The decrease of the logarithm of the relative gap per epoch, since the last certificate but one.
+    newton_steps : float or None
+        The predicted steps of Newton's method from the identity, once they have been asked for.
     primals : list of float
         The objectives after the last steps of Newton's method with the full weights.
     failed : set of str
@@ -92,13 +168,31 @@ class HybridState:
     projections: int
     first: CertifiedPoint
     last: CertifiedPoint
-    last_iter: int = 0
-    epochs: int = -1
-    first_gap: float = np.inf
+    costs: Costs
+    gaps: list[tuple[int, float]] = field(default_factory=list)
+    rate: float = 0.0
+    is_estimated: bool = False
+    ends_epochs: bool = False
     warm_gap: float = np.inf
-    recent_rate: float = np.inf
+    newton_steps: float | None = None
     primals: list[float] = field(default_factory=list)
     failed: set[str] = field(default_factory=set)
+
+    def newton_seconds(self, problem: MetricProblem) -> float:
+        """Return the predicted time of Newton's method from the identity.
+
+        Parameters
+        ----------
+        problem : MetricProblem
+            The problem.
+
+        Returns
+        -------
+        float
+        """
+        if self.newton_steps is None:
+            self.newton_steps = steps_from_identity(problem)
+        return self.newton_steps * self.costs.newton_step
 
     @property
     def is_last_resort(self) -> bool:
@@ -112,22 +206,35 @@ class HybridState:
         else:
             self.primals.append(self.state.primal)
 
-    def count_epochs(self, epochs: int, earlier_gap: float) -> None:
-        """Count the epochs since the last certificate. The first certificate of a phase is the reference of its rate.
+    def record_gap(self, iteration: int, gap: float) -> None:
+        """Record the relative gap after an iteration, unless that of a later one is known.
 
         Parameters
         ----------
-        epochs : int
-            The number of epochs.
-        earlier_gap : float
-            The relative gap before these epochs.
+        iteration : int
+            The number of iterations.
+        gap : float
+            The relative gap.
         """
-        gap = self.last.certificate.relative_gap
-        if self.epochs < 0:
-            self.epochs, self.first_gap = 0, gap
-        else:
-            self.epochs += epochs
-            self.recent_rate = float(np.log(earlier_gap / gap)) / max(epochs, 1) if gap > 0.0 else np.inf
+        if self.gaps and iteration <= self.gaps[-1][0]:
+            return
+        self.gaps.append((iteration, gap))
+        if len(self.gaps) > 1:  # the first epochs, which are faster, count only at first
+            self.rate = _rate(self.gaps[0 if len(self.gaps) == 2 else 1], self.gaps[-1])
+            if gap <= _NEWTON_GAP:  # the decrease is steady from here on, unless Dykstra begins to crawl
+                self.rate = min(self.rate, _rate(self.gaps[-2], self.gaps[-1]))
+
+    @property
+    def gap(self) -> float:
+        """The relative gap now, at the rate of this phase."""
+        iteration, gap = self.gaps[-1]
+        return gap * float(np.exp(-max(self.rate, 0.0) * (self.n_iter - iteration)))
+
+
+def _rate(earlier: tuple[int, float], later: tuple[int, float]) -> float:
+    """Return the decrease of the logarithm of the relative gap per iteration."""
+    (first, first_gap), (last, last_gap) = earlier, later
+    return float(np.log(first_gap / last_gap)) / (last - first) if last_gap > 0.0 else np.inf
 
 
 class Hybrid(Solver[HybridState]):
@@ -181,7 +288,8 @@ class Hybrid(Solver[HybridState]):
         get_order(self.order)  # an invalid order is refused even if Dykstra is not the first method
         warm = bool(point.multipliers.any()) and point.certificate.relative_gap <= _NEWTON_GAP
         solver = self._solver(Newton.name if warm else self.first)
-        state = HybridState(solver, None, rng, 0, 0, point, point)
+        state = HybridState(solver, None, rng, 0, 0, point, point, Costs.of(problem))
+        state.record_gap(0, point.certificate.relative_gap)
         try:
             state.state = solver.start(problem, point, rng)
         except StepFailed:
@@ -191,15 +299,30 @@ class Hybrid(Solver[HybridState]):
     def step(self, problem: MetricProblem, state: HybridState) -> None:
         try:
             state.solver.step(problem, state.state)
-            crawls = False
-            if state.solver.name == Newton.name:
-                state.record_objective()
-                crawls = _newton_crawls(problem, state)
+            failed = False
         except (StepFailed, StepStalled):
-            crawls = True
+            failed = True
         state.n_iter += 1
-        if crawls:
+        state.is_estimated = False
+        if failed or self._crawls(problem, state):
             self._give_up(problem, state, state.last)
+
+    def _crawls(self, problem: MetricProblem, state: HybridState) -> bool:
+        """Return whether another method is expected to be faster, after a step or an epoch."""
+        if state.is_last_resort:
+            return False
+        if state.solver.name == Newton.name:
+            state.record_objective()
+            return _newton_crawls(problem, state)
+        if not isinstance(state.solver, Dykstra):
+            return False
+        wait = _ESTIMATE_TIMES * state.costs.estimate
+        if state.state.work_since_estimate < wait or state.n_iter - state.gaps[0][0] < _FIRST_EPOCHS:
+            return False
+        # The estimate is that of a moment within the last epoch, and close to the gap before it.
+        state.record_gap(state.n_iter - 1, state.solver.estimated_gap(problem, state.state))
+        state.is_estimated = True
+        return _dykstra_crawls(problem, state)
 
     def _give_up(self, problem: MetricProblem, state: HybridState, point: CertifiedPoint) -> None:
         """Continue with the next method that has not failed yet, from a certified point."""
@@ -230,24 +353,25 @@ class Hybrid(Solver[HybridState]):
         if state.state is not None:
             state.projections += state.solver.projections(state.state)
         state.solver, state.state = solver, started
-        state.epochs, state.first_gap, state.recent_rate, state.primals = -1, np.inf, np.inf, []
+        state.gaps, state.rate, state.is_estimated, state.ends_epochs, state.primals = [], 0.0, False, False, []
+        state.record_gap(state.n_iter, point.certificate.relative_gap)
         state.warm_gap = warm_gap
 
     def due(self, problem: MetricProblem, state: HybridState, tol: float) -> bool:
-        if state.solver.name != Dykstra.name:
+        if state.solver.name != Dykstra.name or state.is_last_resort:
             return state.solver.due(problem, state.state, tol)
-        return _certificate_pays(problem, state)
+        return _certificate_pays(state, tol)
 
     def candidate(self, state: HybridState) -> tuple[FloatArray | None, FloatArray | None]:
         return state.solver.candidate(state.state)
 
     def resume(self, problem: MetricProblem, state: HybridState, point: CertifiedPoint) -> None:
-        iterations, earlier_gap = state.n_iter - state.last_iter, state.last.certificate.relative_gap
-        state.last, state.last_iter = point, state.n_iter
+        state.last = point
         try:
             if state.solver.name == Dykstra.name and not state.is_last_resort:
-                state.count_epochs(iterations, earlier_gap)
-                if _newton_takes_over(problem, state):
+                state.record_gap(state.n_iter, point.certificate.relative_gap)
+                near = point.certificate.relative_gap <= _NEWTON_GAP
+                if near and (state.ends_epochs or _newton_takes_over(state)):
                     self._switch(problem, state, point, Newton.name)
                     return
                 if _dykstra_crawls(problem, state):
@@ -279,21 +403,9 @@ class Hybrid(Solver[HybridState]):
         return state.solver.name
 
 
-def _epoch_seconds(problem: MetricProblem) -> float:
-    return sweep_seconds(problem.n, problem.m, problem.n_pairs, 0)
-
-
-def _newton_seconds(problem: MetricProblem) -> float:
-    return newton_seconds(problem.n, problem.m, problem.n_pairs, len(problem.sums.rows))
-
-
-def _interior_seconds(problem: MetricProblem) -> float:
-    return interior_seconds(problem.n, problem.m, problem.n_pairs, len(problem.sums.rows))
-
-
 def _newton_start(problem: MetricProblem, first: CertifiedPoint) -> CertifiedPoint:
     """Return the point from which Newton's method begins after Dykstra has crawled: a good warm start, or zeros."""
-    if first.certificate.relative_gap <= _WARM_GAP and first.multipliers.any():
+    if first.certificate.relative_gap <= _WARM_GAP or not first.multipliers.any():
         return first
     return problem.certified_arrays(problem.sums.half.identity, np.zeros(problem.n_pairs), first.certificate.tol)
 
@@ -305,92 +417,59 @@ def _succession(problem: MetricProblem, state: HybridState) -> tuple[str, str, s
     fraction of the weights, however, its path is known to be long.
     """
     warm = bool(_newton_start(problem, state.first).multipliers.any())
-    if not warm and newton_path_is_long(problem):
+    if not warm and state.newton_seconds(problem) > state.costs.interior:
         return Interior.name, Newton.name, Dykstra.name
     return Newton.name, Interior.name, Dykstra.name
 
 
-def newton_path_is_long(problem: MetricProblem) -> bool:
-    """Return whether Newton's method is expected to take longer from the identity than the interior-point method.
-
-    Parameters
-    ----------
-    problem : MetricProblem
-        The problem.
-
-    Returns
-    -------
-    bool
-    """
-    return _newton_path_seconds(problem) > _INTERIOR_STEPS * _interior_seconds(problem)
-
-
-def _newton_path_seconds(problem: MetricProblem) -> float:
-    """Return the predicted time of Newton's method from the identity."""
-    fraction = first_weight_fraction(problem, best_multiple(problem, weight_fraction=1.0)[1])
-    steps = path_length(fraction) * (_STEPS_PER_POINT + _STEPS_PER_POINT_AND_ROW * problem.n)
-    return steps * _newton_seconds(problem)
-
-
 def _epochs_to(state: HybridState, gap: float) -> float:
     """Return the number of epochs until the relative gap is this small, at the rate of this phase."""
-    now = state.last.certificate.relative_gap
+    now, rate = state.gap, state.rate
     if now <= gap:
         return 0.0
-    rate = float(np.log(state.first_gap / now)) / max(state.epochs, 1)
-    if now <= _NEWTON_GAP:  # the decrease is steady from here on, unless Dykstra begins to crawl
-        rate = min(rate, state.recent_rate)
     return float(np.log(now / max(gap, 1e-16))) / rate if rate > 0.0 else np.inf
 
 
-def _certificate_pays(problem: MetricProblem, state: HybridState) -> bool:
-    """Return whether Dykstra may have reached its goal, or has taken twice as long as a certificate.
-
-    Until Newton's model holds, the goal is that it does, then that Newton's method needs few steps. From there on, the
-    goal is the tolerance.
-    """
-    tol, epochs = state.last.certificate.tol, state.n_iter - state.last_iter
-    gap = state.last.certificate.relative_gap
-    if gap <= _NEWTON_GAP and state.epochs > 0:
-        return bool(epochs >= min(_epochs_to(state, _NEAR_GAP if gap > _NEAR_GAP else tol), _MAX_EPOCHS))
-    cost = certificate_seconds(problem.n, problem.m, problem.n_pairs, problem.sums.lower_triangles() is not None)
-    return bool(state.state.work_since_certificate >= 2.0 * cost)
-
-
-def _newton_takes_over(problem: MetricProblem, state: HybridState) -> bool:
-    """Return whether Newton's model holds and Newton is expected to finish before Dykstra."""
-    certificate = state.last.certificate
-    if certificate.relative_gap > _NEWTON_GAP:
+def _certificate_pays(state: HybridState, tol: float) -> bool:
+    """Return whether Dykstra has reached the tolerance, Newton's method may take over, or a long time has passed."""
+    if state.state.work_since_certificate >= _CERTIFICATE_TIMES * state.costs.certificate:
+        return True
+    if not state.is_estimated:
         return False
-    epoch, step = _epoch_seconds(problem), _newton_seconds(problem)
-    if not state.epochs:  # the rate is not known yet
-        return bool(epoch > _NEWTON_STEPS * step)
-    if certificate.relative_gap > _NEAR_GAP and _epochs_to(state, _NEAR_GAP) * epoch < _STEPS_SAVED * step:
+    state.ends_epochs = state.gap <= _WITHIN * _NEWTON_GAP and _newton_takes_over(state)
+    return state.ends_epochs or state.gap <= _WITHIN * tol
+
+
+def _newton_takes_over(state: HybridState) -> bool:
+    """Return whether Newton's model holds and Newton is expected to finish first, now and after more epochs."""
+    gap, tol, costs = state.gap, state.last.certificate.tol, state.costs
+    if gap > _NEWTON_GAP:
         return False
-    return bool(_SLOWING * _epochs_to(state, certificate.tol) * epoch > _NEWTON_STEPS * step)
+    smaller = max(gap / _SMALLER_GAP, tol)
+    epochs = _SLOWING * costs.epoch
+    later = epochs * _epochs_to(state, smaller) + costs.newton_from(smaller)
+    return costs.newton_from(gap) <= min(epochs * _epochs_to(state, tol), later)
 
 
 def _dykstra_crawls(problem: MetricProblem, state: HybridState) -> bool:
     """Return whether the epochs until Newton's model holds take longer than another method from the beginning."""
-    if state.epochs < _FIRST_EPOCHS or state.last.certificate.relative_gap <= _NEWTON_GAP:
+    costs, epochs = state.costs, state.n_iter - state.gaps[0][0]
+    if epochs < _FIRST_EPOCHS or state.gap <= _NEWTON_GAP:
         return False
-    epoch, interior = _epoch_seconds(problem), _INTERIOR_STEPS * _interior_seconds(problem)
-    newton = _newton_path_seconds(problem)
-    if newton > interior and state.epochs * epoch < _PATIENCE * interior:
+    other = min(state.newton_seconds(problem), costs.interior)
+    if epochs * costs.epoch < _PATIENCE * other:
         return False
-    seconds = _epochs_to(state, _NEWTON_GAP) * epoch + _NEWTON_STEPS * _newton_seconds(problem)
-    return seconds > min(newton, interior)
+    doubt = 1.0 if len(state.gaps) > 2 else _DOUBT
+    return _epochs_to(state, _NEWTON_GAP) * costs.epoch + costs.newton_from(_NEWTON_GAP) > doubt * other
 
 
 def _newton_crawls(problem: MetricProblem, state: HybridState) -> bool:
     """Return whether the steps that Newton's method still needs take longer than the interior-point method."""
-    if state.is_last_resort:
-        return False
     newton = state.state
     steps = (_STEPS_AFTER_RETREAT + _STEPS_PER_ROW * problem.n) * newton.retreats
     if newton.decrement > _QUADRATIC:
         steps = max(steps, _steps_to_go(state.primals, state.last.certificate.tol))
-    return bool(steps * _newton_seconds(problem) > _INTERIOR_STEPS * _interior_seconds(problem))
+    return bool(steps * state.costs.newton_step > state.costs.interior)
 
 
 def _steps_to_go(primals: list[float], tol: float) -> float:

@@ -6,10 +6,14 @@ from typing import Any
 
 from covmetric._utils.registry import resolve
 from covmetric._utils.tuning import (
-    CHEAP_EPOCH,
-    DEAR_EPOCH,
-    EASY_STIFFNESS,
-    HARD_STIFFNESS,
+    FIRST_EPOCHS,
+    FIRST_EPOCHS_COLUMNS,
+    FIRST_EPOCHS_PAIRS,
+    FIRST_OBJECTIVE,
+    FIRST_STEPS,
+    FIRST_STEPS_OBJECTIVE,
+    FIRST_STEPS_ROWS,
+    LAST_STEPS,
     SPLIT_FROM,
     SPLIT_THIN_FROM,
     THIN_RATIO,
@@ -21,10 +25,10 @@ from covmetric.problem import MetricProblem
 from covmetric.problem.blocks import n_blocks_of
 from covmetric.solvers.base import Solver
 from covmetric.solvers.dykstra import Dykstra
-from covmetric.solvers.hybrid import Hybrid, newton_path_is_long
+from covmetric.solvers.hybrid import Hybrid
 from covmetric.solvers.interior import Interior
 from covmetric.solvers.newton import Newton
-from covmetric.solvers.newton.start import best_multiple, stiffness
+from covmetric.solvers.newton.start import best_multiple, objective_per_row
 
 SOLVERS: dict[str, type[Solver[Any]]] = {
     "dykstra": Dykstra,
@@ -67,9 +71,9 @@ def get_solver(solver: str | Solver[Any]) -> Solver[Any] | None:
 def choose_solver(solver: str | Solver[Any], problem: MetricProblem) -> Solver[Any]:
     """Return the solver for a problem; "auto" chooses the solver that is expected to be faster.
 
-    "auto" is `Hybrid`. It begins with Dykstra if the examples have few columns, an epoch does not take much longer than
-    a Newton step with the pairs that are active at the best multiple of the identity, and Newton's method is expected
-    to need many steps: if the losses have more curvature than log det, but not so much that Dykstra crawls.
+    "auto" is `Hybrid`. It begins with Dykstra if the epochs that it usually takes, and two steps of Newton's method,
+    are expected to take less time than Newton's method alone. The number of epochs is smaller for examples with few
+    columns. The number of steps grows with the objective at the best multiple of the identity.
     docs/performance/solvers.md has the measurements.
 
     Parameters
@@ -93,7 +97,7 @@ def choose_solver(solver: str | Solver[Any], problem: MetricProblem) -> Solver[A
     >>> from covmetric import make_paper_problem
     >>> from covmetric.solvers import choose_solver
     >>> choose_solver("auto", make_paper_problem(n=10, K=50, seed=0))
-    Hybrid(first='newton', order='perm', memory=1073741824)
+    Hybrid(first='dykstra', order='perm', memory=1073741824)
     """
     chosen = get_solver(solver)
     if chosen is not None:
@@ -102,23 +106,17 @@ def choose_solver(solver: str | Solver[Any], problem: MetricProblem) -> Solver[A
 
 
 def _dykstra_pays(problem: MetricProblem) -> bool:
-    """Return whether Dykstra is expected to reach the neighbourhood of the optimum before Newton's method."""
-    n, m, K = problem.n, problem.m, problem.n_pairs
-    if THIN_RATIO * m > n:
-        return False
-    examples = len(problem.sums.rows)
-    # With all pairs active; the ratio is larger if some of them are not.
-    if sweep_seconds(n, m, K, 0) >= DEAR_EPOCH * newton_seconds(n, m, K, examples):
-        return False
-    ratios = best_multiple(problem, 1.0)[1]
+    """Return whether Dykstra, with Newton's method to finish, is expected to be faster than Newton's method alone."""
+    n, m, K = problem.n, min(problem.m, problem.n), problem.n_pairs
+    factor, ratios = best_multiple(problem, 1.0)
     active, moved = (int(problem.terms.active(s).sum()) for s in (ratios, problem.squared_norms / problem.bounds))
-    epoch = sweep_seconds(n, m, moved, K - moved) / newton_seconds(n, m, active, examples)
-    stiff = stiffness(problem, ratios)
-    if epoch >= DEAR_EPOCH:
-        return False
-    if stiff > HARD_STIFFNESS:
-        return newton_path_is_long(problem)
-    return epoch <= CHEAP_EPOCH or stiff > EASY_STIFFNESS
+    moved = max(moved, active)
+    epoch = sweep_seconds(n, m, moved, K - moved)
+    step = newton_seconds(n, m, max(active, 1), len(problem.sums.rows))
+    objective = max(objective_per_row(problem, factor, ratios), FIRST_OBJECTIVE)
+    steps = FIRST_STEPS * objective**FIRST_STEPS_OBJECTIVE * n**FIRST_STEPS_ROWS
+    epochs = FIRST_EPOCHS * (m / n) ** FIRST_EPOCHS_COLUMNS * K**FIRST_EPOCHS_PAIRS
+    return bool(epochs * epoch + LAST_STEPS * step < steps * step)
 
 
 def runs_in_blocks(solver: str | Solver[Any]) -> bool:

@@ -28,7 +28,7 @@ def run(problem, order, size, W=None):
     W, alpha, counts = np.eye(problem.n) if W is None else W, np.zeros(problem.n_pairs), np.zeros(2, np.int64)
     arguments = (
         W, alpha, problem.sums.rows, problem.pairs, problem.similar, problem.bounds, problem.weights,
-        np.asarray(order), *COMPILED[problem.slack.name].addresses, counts,
+        np.asarray(order), *COMPILED[problem.slack.name].addresses, counts, np.zeros((2, problem.n_pairs)),
     )  # fmt: skip
     status = projection.sweep(*arguments) if size is None else block_projection.sweep_blocks(*arguments, size)
     return status, W, alpha, counts
@@ -105,3 +105,25 @@ def test_blocks_are_for_few_columns_and_more_rows():
     assert not tuning.visits_blocks(1, 1)
     assert not tuning.visits_blocks(7, 4)
     assert not tuning.visits_blocks(100, 5)
+
+
+@pytest.mark.parametrize("slack", SLACKS)
+@pytest.mark.parametrize("size", [None, 1, 5])
+def test_a_sweep_records_ratios_and_dual_variables_before_each_projection(size, slack):
+    problem = thin_problem(6, 2, 12, slack)
+    rng, visited = np.random.default_rng(1), np.full((2, 12), np.nan)
+    W, alpha, counts = np.eye(6), np.zeros(12), np.zeros(2, np.int64)
+    order = np.concatenate([rng.permutation(12), rng.permutation(12)[:7]])  # seven pairs are visited twice
+    kernel = projection.sweep if size is None else block_projection.sweep_blocks
+    rest = (
+        problem.sums.rows, problem.pairs, problem.similar, problem.bounds, problem.weights
+    )  # fmt: skip
+    extra = () if size is None else (size,)
+    kernel(W, alpha, *rest, order, *COMPILED[slack].addresses, counts, visited, *extra)
+    W, alpha, expected = np.eye(6), np.zeros(12), np.full((2, 12), np.nan)
+    for k in order:
+        ratios, t = problem.squared_distances(W) / problem.bounds, problem.similar * alpha * problem.bounds
+        expected[:, k] = ratios[k], t[k] / problem.weights[k]
+        projection.sweep(W, alpha, *rest, np.array([k]), *COMPILED[slack].addresses, counts, np.zeros((2, 12)))
+    np.testing.assert_allclose(visited, expected, rtol=1e-9, atol=1e-12)
+    assert (visited[1] != 0.0).any()

@@ -26,7 +26,7 @@ def run_sweep(problem, order, W=None, alpha=None):
     counts = np.zeros(2, np.int64)
     status = projection.sweep(
         W, alpha, problem.sums.rows, problem.pairs, problem.similar, problem.bounds, problem.weights,
-        np.asarray(order), *COMPILED[problem.slack.name].addresses, counts,
+        np.asarray(order), *COMPILED[problem.slack.name].addresses, counts, np.zeros((2, problem.n_pairs)),
     )  # fmt: skip
     assert status == projection.DONE
     return W, alpha, counts
@@ -98,7 +98,7 @@ def test_a_broken_metric_is_reported_and_nothing_is_changed():
     W, alpha, counts = np.full((3, 3), np.nan), np.zeros(1), np.zeros(2, np.int64)
     status = projection.sweep(
         W, alpha, problem.sums.rows, problem.pairs, problem.similar, problem.bounds, problem.weights,
-        np.array([0]), *COMPILED["is"].addresses, counts,
+        np.array([0]), *COMPILED["is"].addresses, counts, np.zeros((2, 1)),
     )  # fmt: skip
     assert status == projection.BROKEN
     np.testing.assert_array_equal(alpha, [0.0])

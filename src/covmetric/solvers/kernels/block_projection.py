@@ -115,7 +115,7 @@ def _apply(W, G, M, scales, Z, ints, reals, options):
 
 
 @_jit
-def sweep_blocks(W, alpha, rows, pairs, y, b, c, order, xi, xi_prime, gradient, counts, size):
+def sweep_blocks(W, alpha, rows, pairs, y, b, c, order, xi, xi_prime, gradient, counts, visited, size):
     """Project W onto the half-spaces `order`, one after the other, and update W and alpha in place.
 
     Parameters
@@ -136,6 +136,8 @@ def sweep_blocks(W, alpha, rows, pairs, y, b, c, order, xi, xi_prime, gradient, 
         Addresses of the slack's compiled scalar functions.
     counts : array of int of shape (2,)
         The numbers of pairs that changed W, and of pairs that did not, are added to these.
+    visited : array of shape (2, K)
+        The ratios s_k and the dual variables t_k of the visited pairs, from before their projections, are written here.
     size : int
         The number of pairs of a block.
 
@@ -166,6 +168,7 @@ def sweep_blocks(W, alpha, rows, pairs, y, b, c, order, xi, xi_prime, gradient, 
             first = count - m * (position + 1)
             u = 0.0
             trace = _own_block(M, first, T)
+            visited[0, k], visited[1, k] = trace / b[k], y[k] * alpha[k] * b[k] / c[k]
             if not trace > 0.0:
                 own = F[first : first + m].ravel()
                 if dot(own, own, own.size) != 0.0:  # W is no longer positive definite

@@ -232,7 +232,7 @@ def _update(W, G, M, u, ints, reals, options):
 
 
 @_jit
-def sweep(W, alpha, rows, pairs, y, b, c, order, xi, xi_prime, gradient, counts):
+def sweep(W, alpha, rows, pairs, y, b, c, order, xi, xi_prime, gradient, counts, visited):
     """Project W onto the half-spaces `order`, one after the other, and update W and alpha in place.
 
     Parameters
@@ -253,6 +253,8 @@ def sweep(W, alpha, rows, pairs, y, b, c, order, xi, xi_prime, gradient, counts)
         Addresses of the slack's compiled scalar functions.
     counts : array of int of shape (2,)
         The numbers of pairs that changed W, and of pairs that did not, are added to these.
+    visited : array of shape (2, K)
+        The ratios s_k and the dual variables t_k of the visited pairs, from before their projections, are written here.
 
     Returns
     -------
@@ -273,6 +275,7 @@ def sweep(W, alpha, rows, pairs, y, b, c, order, xi, xi_prime, gradient, counts)
         if width > n:
             _reduce_wide(F, tau, work, ints)
         trace = product(W, F, G, ints, reals, options)
+        visited[0, k], visited[1, k] = trace / b[k], y[k] * alpha[k] * b[k] / c[k]
         if not trace > 0.0:
             if dot(F.ravel(), F.ravel(), F.size) != 0.0:  # W is no longer positive definite
                 status = BROKEN

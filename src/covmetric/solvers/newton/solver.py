@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -376,18 +375,3 @@ def follow_path(state: PathState, t: float, decrement: float) -> bool:
     state.fraction_growth = max(0.3 * state.fraction_growth, _MIN_GROWTH)
     state.steps_at_fraction = 0
     return True
-
-
-def path_length(fraction: float) -> int:
-    """Return the number of points of the path that begins with a fraction of the weights, if it never retreats.
-
-    Parameters
-    ----------
-    fraction : float
-        In (0, 1].
-
-    Returns
-    -------
-    int
-    """
-    return 1 if fraction >= 1.0 else 1 + max(1, math.ceil(math.log(_NEARLY_ALL / fraction) / math.log(GROWTH)))

@@ -11,7 +11,13 @@ from covmetric.problem import MetricProblem
 
 # The stiffness per dimension up to which the full weights are used from the beginning, if examples have as many columns
 # as rows. The curvature along a pair with fewer columns is larger than that along the identity, by a factor of n/m.
-_MAX_STIFFNESS = 100.0
+_MAX_STIFFNESS = 20.0
+# The steps of Newton's method from the identity: a multiple of powers of the objective per row, and of n
+# (python -m benchmarks.cells).
+_STEPS, _OBJECTIVE_EXPONENT, _ROWS_EXPONENT = 2.7, 0.22, 0.2
+_SMALL_OBJECTIVE = 0.05
+# If the path begins with a fraction of the weights, it takes about this many steps, and more for each row.
+_PATH_STEPS, _PATH_STEPS_PER_ROW = 15.0, 1.0 / 15.0
 # The accuracy of w, for the start w I, and the limit on the number of steps.
 _ACCURACY, _MAX_STEPS = 1e-2, 100
 
@@ -108,6 +114,47 @@ def stiffness(problem: MetricProblem, ratios: FloatArray) -> float:
     active = problem.terms.active(ratios) & (ratios > 0.0)
     s = ratios[active]
     return float((problem.weights[active] * problem.slack.curvature(s) * s**2).sum()) / problem.n
+
+
+def objective_per_row(problem: MetricProblem, factor: FloatArray, ratios: FloatArray) -> float:
+    """Return P(w I) / n.
+
+    Parameters
+    ----------
+    problem : MetricProblem
+        The problem.
+    factor : array of shape (n, n)
+        sqrt(w) I.
+    ratios : array of shape (K,)
+        Squared distances divided by their bounds, in the metric w I.
+
+    Returns
+    -------
+    float
+    """
+    w, active = float(factor[0, 0]) ** 2, problem.terms.active(ratios)
+    losses = float(problem.weights[active] @ problem.slack.divergence(ratios[active]))
+    return w - float(np.log(w)) - 1.0 + losses / problem.n
+
+
+def steps_from_identity(problem: MetricProblem) -> float:
+    """Return the number of steps that Newton's method is expected to take from the identity.
+
+    It grows with the objective per row at the start, because each of the first steps lowers the objective by about a
+    constant. Half of the predictions are within a factor of 1.4.
+
+    Parameters
+    ----------
+    problem : MetricProblem
+        The problem.
+
+    Returns
+    -------
+    float
+    """
+    n, objective = problem.n, objective_per_row(problem, *best_multiple(problem, 1.0))
+    steps = _STEPS * float(max(objective, _SMALL_OBJECTIVE) ** _OBJECTIVE_EXPONENT * n**_ROWS_EXPONENT)
+    return min(steps, _PATH_STEPS + _PATH_STEPS_PER_ROW * n)
 
 
 def first_weight_fraction(problem: MetricProblem, ratios: FloatArray) -> float:
