@@ -382,6 +382,20 @@ def test_one_class_is_refused(run, home, tmp_path):
     assert not (tmp_path / "x.model").exists()
 
 
+@pytest.mark.parametrize("options", [(), ("--patches", "20")])
+def test_grey_image_among_colour_images_is_named(options, run, home, tmp_path):
+    shutil.copytree(home / "train", tmp_path / "mixed")
+    for path in sorted((tmp_path / "mixed").glob("*/*.png"))[1:]:
+        Image.open(path).convert("RGB").save(path)
+    arguments = ("fit", tmp_path / "mixed", "-o", tmp_path / "m.model", "--rule", "mean", "--lam", "inf", *options)
+    assert run(*arguments).err == (
+        f"warning: 1 of 18 images is grey ({tmp_path / 'mixed/bark/0.png'}), so that the colours of the other 17 are "
+        "not used: to use them, leave the grey images out or convert them to RGB; if grey features are what you want, "
+        "use --features grey\n"
+    )
+    assert run(*arguments, "--features", "grey").err == ""
+
+
 def test_images_of_mixed_sizes_work_unless_smaller_than_a_patch(run, home, tmp_path):
     shutil.copytree(home / "train", tmp_path / "mixed")
     Image.open(home / "train/sand/0.png").resize((25, 90)).save(tmp_path / "mixed" / "sand" / "tall.png")

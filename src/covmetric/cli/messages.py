@@ -25,6 +25,7 @@ _PHRASES: tuple[tuple[str, str], ...] = (
     (r"\bphi must be one of\b", "--phi must be one of"),
     (r", or an object of the class Embedding\b", ""),
     (r"\bset lam=inf\b", "use --lam inf"),
+    (r"\bset features='grey'", "use --features grey"),
     (
         r"\bto choose a metric for new classes, pass scoring='mean_average_precision'",
         "covmetric compare --unseen compares metrics on new classes",

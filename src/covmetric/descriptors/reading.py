@@ -198,7 +198,7 @@ def _stretched(pixels: FloatArray, low: float, high: float) -> FloatArray:
     return 255.0 * ((pixels / 2.0 - low / 2.0) / spread) if spread > 0.0 else np.zeros_like(pixels)
 
 
-def has_colours(source: Any) -> bool:
+def has_colours(source: Any) -> bool | None:
     """Return whether an image file is read in colour, from its header alone.
 
     Parameters
@@ -208,8 +208,8 @@ def has_colours(source: Any) -> bool:
 
     Returns
     -------
-    bool
-        False for grey images. True for colour images, and for files that are not images.
+    bool or None
+        True for colour images, False for grey images, and None for files that are not images.
 
     Raises
     ------
@@ -231,7 +231,7 @@ def has_colours(source: Any) -> bool:
             with pillow.open(file) as image:
                 return image.mode not in _GREY | _DEEP
         except Exception:  # reading the image explains what is wrong
-            return True
+            return None
 
 
 def _read_file(
