@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from covmetric.datasets.epochs import read_epochs
-from covmetric.datasets.inputs import read_inputs
+from covmetric.datasets.inputs import images_by_class, read_inputs
 from covmetric.datasets.label_files import read_labels
 from tests.data import spd
 
@@ -34,6 +34,18 @@ def test_folders_are_classes_and_folders_below_are_groups(folder):
     assert inputs.y.tolist() == ["cat"] * 2 + ["dog"] * 3
     assert inputs.groups.tolist() == ["cat", "cat", "dog", "dog/rex", "dog/rex/old"]
     assert [path.is_file() for path in inputs.examples] == [True] * 5
+
+
+def test_images_beside_the_class_folders_are_named(folder):
+    for name in ("labels.csv", "README.md", ".hidden.png"):  # which may lie there
+        write(folder / name, "")
+    before = read_inputs(folder).names.tolist()
+    write(folder / "cow.JPG", "")
+    with pytest.warns(UserWarning, match=r"pets.cow\.JPG lies beside the class folders .*: move each image into the"):
+        assert read_inputs(folder).names.tolist() == before
+    write(folder / "ape.png", "")
+    with pytest.warns(UserWarning, match=r"^2 images \(the first is .*pets.ape\.png\) lie beside the class folders"):
+        assert len(images_by_class(folder)[0]) == len(before)
 
 
 def test_flat_folder_takes_labels_from_a_csv_file(folder, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mimetypes
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from covmetric._utils.warning import warn
 from covmetric.datasets.label_files import Labels, read_labels
 
 #: What the path of examples may be, for messages and help.
@@ -184,6 +186,8 @@ def _image_inputs(folder: Path, rows: Labels | None, labelled: bool) -> Inputs:
 def images_by_class(folder: Path) -> tuple[list[Path], npt.NDArray[Any], npt.NDArray[Any] | None]:
     """Return the files in ``folder/<class>/`` and its subfolders, with their classes and groups.
 
+    Images in `folder` itself belong to no class. They are left aside, with a warning.
+
     Parameters
     ----------
     folder : Path
@@ -214,8 +218,22 @@ def images_by_class(folder: Path) -> tuple[list[Path], npt.NDArray[Any], npt.NDA
             )
         raise FileNotFoundError(f"{folder} holds no images: it should hold one folder of images per class.")
     paths, y = [path for path, _ in files], np.array([name for _, name in files])
+    _warn_of_strays(folder)
     folders = np.array([str(path.parent.relative_to(folder)) for path in paths])
     return paths, y, folders if (folders != y).any() else None
+
+
+def _warn_of_strays(folder: Path) -> None:
+    """Warn of images that lie beside the class folders; other files, such as a table of labels, may lie there."""
+    strays = sorted(path for path in folder.iterdir() if path.is_file() and _is_named_as_image(path))
+    if strays:
+        lie = f"{strays[0]} lies" if len(strays) == 1 else f"{len(strays)} images (the first is {strays[0]}) lie"
+        warn(f"{lie} beside the class folders and cannot be used: move each image into the folder of its class")
+
+
+def _is_named_as_image(path: Path) -> bool:
+    is_image = (mimetypes.guess_type(path.name, strict=False)[0] or "").startswith("image/")
+    return is_image and not path.name.startswith(".")
 
 
 def _visible_files(folder: Path) -> list[Path]:
