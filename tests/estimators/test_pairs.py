@@ -269,7 +269,11 @@ def test_equal_dissimilar_examples_are_left_out(data):
         ),
         (lambda p, y: (p, np.where(y > 0, "same", "different")), r"y must be \+1 for similar .*y\[0\] is .*np.where"),
         (lambda p, y: (p, np.where(y > 0, "same", "different").astype(object)), r"y must be \+1 for similar"),
-        (lambda p, y: (p, np.where(y > 0, 1, 0)), r"y\[\d+\] is 0.0: every entry must be \+1 .near. or -1 .far."),
+        (
+            lambda p, y: (p, np.where(y > 0, 1, 0)),
+            r"y\[\d+\] is 0.0: every entry must be \+1 .near. or -1 .far.; convert labels 0 and 1 with 2 \* y - 1$",
+        ),
+        (lambda p, y: (p, np.where(y > 0, 1, 2)), r"y\[\d+\] is 2.0: every entry must be \+1 .near. or -1 .far.$"),
         (lambda p, y: (p[:, :1], y), r"pairs must have shape \(K, 2, n, n\), or \(K, 2, d\)"),
         (lambda p, y: (p[:0], y[:0]), r"pairs must have shape"),
         (lambda p, y: (p * np.nan, y), r"pairs\[0, 0, 0.*\] is nan: NaN and infinity"),
