@@ -416,6 +416,35 @@ def test_text_called_png_is_named_or_left_out(home, tmp_path):
     assert "Learned from 18 images" in done.stdout and len(load_model(tmp_path / "x.model")[-1].references_) == 18
 
 
+def test_csv_file_in_place_of_examples_is_refused_with_the_way_to_convert_it(run, home, tmp_path):
+    data = make_spd_classes(n_classes=2, n_per_class=6, n=3, random_state=0)
+    model = tmp_path / "a.model"
+    save_model(CovMetricClassifier(CovMetric("log", lam=np.inf), rule="mean").fit(data.X, data.y), model)
+    table = tmp_path / "a.csv"
+    table.write_text("1,2,3\n4,5,6\n")
+    accepted = f"{table} is not an .npz, .npy or .fif file"
+    for command in ("predict", "search", "explain"):
+        assert run(command, model, table, code=2).err == (
+            f"covmetric {command}: {accepted}, from which matrices are read; save the numbers of a CSV file with "
+            "np.savez, as X of shape (l, n, n)\n"
+        )
+    remedy = "a CSV file holds labels (--labels); save its numbers with np.savez, as X and y\n"
+    for arguments in (("evaluate", model, table), ("fit", table, "-o", "b.model"), ("compare", table)):
+        message = run(*arguments, code=2).err
+        assert accepted in message and "it must be a folder with one folder of images per class" in message
+        assert message.endswith(remedy)
+    assert run("fit", table, "-o", "b.model", "--kind", "images", code=2).err.endswith(
+        f"images are read from a folder with one folder per class; pass the folder of the images, with --labels "
+        f"{table} if it has their labels\n"
+    )
+    assert (
+        "it is a CSV file, and images are files that Pillow reads"
+        in run("predict", "textures.model", table, code=2).err
+    )
+    printed = run("predict", "textures.model", "new/sand", table, "--skip-broken", code=1)  # as in inbox/*
+    assert printed.err.startswith(f"left out {table}: ") and len(printed.out.splitlines()) == 2
+
+
 def test_broken_queries_are_named_or_left_out(run, home):
     (home / "note.png").write_text("no image")
     message = run("predict", "textures.model", "note.png", "new/sand/6.png", code=2).err

@@ -108,15 +108,25 @@ def read_inputs(path: Path, kind: str | None = None, labels: Path | None = None,
             f"there is no file or folder {path}; it must be {CONTENT if labelled else CONTENT_OF_QUERIES}"
         )
     reader = next((read for ending, read in _READERS.items() if path.name.lower().endswith(ending)), None)
-    if reader is None and not labelled:
+    if reader is None and not labelled and (kind in (None, "images") or _is_named_as_image(path)):
         return Inputs("images", [path], np.array([path.name]))
     if reader is None or kind == "images":
-        raise ValueError(
-            f"{path} is a file, but images are read from a folder with one folder per class"
-            if kind == "images"
-            else f"{path} is not an .npz, .npy or .fif file, nor a folder; it must be {CONTENT}"
-        )
+        raise ValueError(_unexpected_file(path, kind, labelled))
     return reader(path, kind, rows, labelled)
+
+
+def _unexpected_file(path: Path, kind: str | None, labelled: bool) -> str:
+    """Return the message about a file that no reader takes, with what to do if it is a CSV file."""
+    is_table = path.suffix.lower() == ".csv"
+    if kind == "images":
+        remedy = f"; pass the folder of the images, with --labels {path} if it has their labels" if is_table else ""
+        return f"{path} is a file, but images are read from a folder with one folder per class{remedy}"
+    if not labelled:
+        shape = _SHAPES[str(kind)]
+        remedy = f"; save the numbers of a CSV file with np.savez, as X of shape {shape}" if is_table else ""
+        return f"{path} is not an .npz, .npy or .fif file, from which {kind} are read{remedy}"
+    remedy = "; a CSV file holds labels (--labels); save its numbers with np.savez, as X and y" if is_table else ""
+    return f"{path} is not an .npz, .npy or .fif file, nor a folder; it must be {CONTENT}{remedy}"
 
 
 def read_queries(paths: list[Path], kind: str) -> Inputs:

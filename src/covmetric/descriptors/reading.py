@@ -300,5 +300,7 @@ def _reason(error: Exception, source: Any = None) -> str:
         return "there is not enough memory for its pixels"
     if source is not None and type(error).__name__ == "UnidentifiedImageError":
         size = os.stat(source).st_size
+        if size and os.fspath(source).lower().endswith(".csv"):
+            return "it is a CSV file, and images are files that Pillow reads, such as PNG, JPEG or TIFF"
         return "the file is empty" if size == 0 else f"Pillow does not recognise the format ({size} bytes)"
     return str(error) or type(error).__name__
