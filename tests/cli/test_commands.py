@@ -445,6 +445,31 @@ def test_csv_file_in_place_of_examples_is_refused_with_the_way_to_convert_it(run
     assert printed.err.startswith(f"left out {table}: ") and len(printed.out.splitlines()) == 2
 
 
+def test_grey_queries_of_a_model_of_colours_are_named_with_the_remedy(run, home, tmp_path):
+    shutil.copytree(home / "train", tmp_path / "colours")
+    for path in (tmp_path / "colours").glob("*/*.png"):
+        Image.open(path).convert("RGB").save(path)
+    fit = ("fit", tmp_path / "colours", "--rule", "mean", "--lam", "inf", "-o")
+    run(*fit, "colours.model")
+    described = (
+        "feature 'R' needs a colour image, but this image is grey, of shape (40, 40) and mode 'L': convert it to RGB, "
+    )
+    for arguments in (("predict", "new/sand/6.png"), ("search", "new/sand/6.png"), ("explain", "new/sand/6.png"),
+                      ("evaluate", "new")):  # fmt: skip
+        message = run(arguments[0], "colours.model", arguments[1], code=2).err
+        assert re.search(r"images\[0\] \('new/(sand|bark)/6\.png'\): ", message)
+        assert message.endswith(f"{described}or use a model that was fitted with --features grey\n")
+    message = run("fit", "train", "--features", "colour", "-o", "x.model", code=2).err
+    assert message.endswith(f"'train/bark/0.png'): {described}or use --features grey\n")
+    printed = run("predict", "colours.model", "new/sand", tmp_path / "colours/sand/0.png", "--skip-broken", code=1)
+    assert "convert it to RGB, or use a model" in printed.err and len(printed.out.splitlines()) == 1
+    run(*fit, "greys.model", "--features", "grey")  # which takes both: the brightness of colours is a grey value
+    both = [
+        run("predict", "greys.model", folder / "sand/0.png").out for folder in (home / "train", tmp_path / "colours")
+    ]
+    assert both[0].split()[1:] == both[1].split()[1:]
+
+
 def test_broken_queries_are_named_or_left_out(run, home):
     (home / "note.png").write_text("no image")
     message = run("predict", "textures.model", "note.png", "new/sand/6.png", code=2).err

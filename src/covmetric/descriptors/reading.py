@@ -225,11 +225,43 @@ def has_colours(source: Any) -> bool | None:
     ...     has_colours(file.name)
     False
     """
+    mode = image_mode(source)
+    return None if mode is None else mode not in _GREY | _DEEP
+
+
+def image_mode(source: Any) -> str | None:
+    """Return Pillow's mode of an image, of a file from its header alone.
+
+    Parameters
+    ----------
+    source : path, PIL.Image.Image or array
+        The image.
+
+    Returns
+    -------
+    str or None
+        The mode, such as "L" for grey values and "RGB" for colours. None for arrays, and for files that are not images.
+
+    Raises
+    ------
+    OSError
+        If the file does not exist or cannot be accessed.
+
+    Examples
+    --------
+    >>> from PIL import Image
+    >>> image_mode(Image.new("L", (4, 4)))
+    'L'
+    """
+    if _is_pillow_image(source):
+        return str(source.mode)
+    if not isinstance(source, str | os.PathLike):
+        return None
     pillow = _import_pillow()
     with open(source, "rb") as file:
         try:
             with pillow.open(file) as image:
-                return image.mode not in _GREY | _DEEP
+                return str(image.mode)
         except Exception:  # reading the image explains what is wrong
             return None
 
