@@ -96,7 +96,7 @@ def models() -> dict[str, Callable[[], tuple[Any, Any]]]:
         (12, 3, 8)
     )
     hermitian = waves @ waves.conj().swapaxes(1, 2)
-    pairs = np.array([[i, (i + 2) % len(X)] for i in range(len(X) - 1)])
+    pairs = np.array([[i, (i + 1 + i % 2) % len(X)] for i in range(len(X) - 1)])
     agree = np.where(y[pairs[:, 0]] == y[pairs[:, 1]], 1, -1)
     return {
         **{name: lambda make=make: (make(), images()[0]) for name, make in NAMED.items()},

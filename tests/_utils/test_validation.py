@@ -121,6 +121,15 @@ def test_positive_vector_refuses_invalid_values(value, message):
         v.positive_vector("bounds", value, 3)
 
 
+@pytest.mark.parametrize("value", [np.array([1, 0]), np.array([0.0, 1.0]), [0, 1], np.array([0, 1], dtype=np.uint8)])
+def test_labels_zero_and_one_come_with_an_expression_that_converts_them(value):
+    with pytest.raises(ValueError, match="convert labels 0 and 1 with ") as raised:
+        v.signs("y", value, 2)
+    expression = str(raised.value).partition(" with ")[2]
+    converted = eval(expression, {"np": np, "y": value})
+    np.testing.assert_array_equal(v.signs("y", converted, 2), np.where(np.asarray(value) == 1, 1.0, -1.0))
+
+
 def test_signs_are_plus_or_minus_one():
     np.testing.assert_array_equal(v.signs("similar", [1, -1], 2), [1.0, -1.0])
     with pytest.raises(ValueError, match=r"similar\[1\] is 0.0: every entry must be \+1 \(near\) or -1 \(far\)"):

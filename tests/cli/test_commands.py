@@ -82,7 +82,7 @@ def test_fit_says_what_it_learned(home):
     model = load_model(home / "textures.model")
     assert model[-1].rule == "auto" and model[0].features == "grey"
     references = model[-1].references_
-    assert references.names[0] == "bark/0.png" and references.thumbnails[0].shape == (40, 40, 3)
+    assert references.names[0] == "train/bark/0.png" and references.thumbnails[0].shape == (40, 40, 3)
 
 
 def test_evaluate_prints_a_run_in_pure_json(home):
@@ -94,7 +94,7 @@ def test_evaluate_prints_a_run_in_pure_json(home):
     matrix = np.array(result["confusion"]["matrix"])
     assert result["confusion"]["classes"] == list(NAMES) and matrix.sum() == 6
     assert result["accuracy"] == np.trace(matrix) / 6 >= 0.5
-    assert [one["name"] for one in result["predictions"]][:2] == ["bark/6.png", "bark/7.png"]
+    assert [one["name"] for one in result["predictions"]][:2] == ["new/bark/6.png", "new/bark/7.png"]
     assert result["model"]["kind"] == "images" and result["model"]["features"] == [
         "I",
         "|Ix|",
@@ -115,7 +115,7 @@ def test_evaluate_prints_classes_and_errors(run):
     assert "bark " in printed and "recall" in printed
     shutil.copytree("new/bark", "wrong/granite", dirs_exist_ok=True)
     printed = run("evaluate", "textures.model", "wrong")
-    assert "0 of 2 are right: 0.0 percent" in printed.out and "granite/6.png  granite  " in printed.out
+    assert "0 of 2 are right: 0.0 percent" in printed.out and "  wrong/granite/6.png  granite  " in printed.out
     warning = (
         "warning: the model does not know 'granite', only 'bark', 'sand', 'wood': the 2 examples of unknown classes "
         "always count as errors\n"
@@ -157,9 +157,9 @@ def test_search_names_the_nearest_examples(run, home):
     (query,) = found["queries"]
     assert query["query"] == "train/sand/2.png" and len(query["neighbors"]) == 4
     first, *_, last = query["neighbors"]
-    assert first["name"] == "sand/2.png" and first["distance"] < 1e-6 and first["distance"] < last["distance"]
+    assert first["name"] == query["query"] and first["distance"] < 1e-6 and first["distance"] < last["distance"]
     printed = run("search", "textures.model", "new/sand/6.png", "--html", "page.html").out
-    assert len(re.findall(r"^ +\d+\.\d{4}  (?:bark|sand|wood)  \w+/\d\.png$", printed, flags=re.MULTILINE)) == 5
+    assert len(re.findall(r"^ +\d+\.\d{4}  (?:bark|sand|wood)  train/\w+/\d\.png$", printed, flags=re.MULTILINE)) == 5
     page = (home / "page.html").read_text()
     assert "The page is in page.html." in printed and page.count("data:image/jpeg") > 5
     assert all(address.startswith(("data:", "#")) for address in re.findall(r'(?:src|href)="([^"]*)', page))
@@ -226,7 +226,7 @@ def test_patches_describe_several_regions(run, home):
     model = load_model(home / "patches.model")
     assert model.decision == "nearest-set" and len(model.classifier_.references_) == 4 * 18
     found = json.loads(run("search", "patches.model", "train/wood/1.png", "-k", "1", "--json", "--html", "p.html").out)
-    assert found["queries"][0]["neighbors"][0]["name"] == "wood/1.png"
+    assert found["queries"][0]["neighbors"][0]["name"] == "train/wood/1.png"
     assert "wood" in run("predict", "patches.model", "train/wood/1.png").out
     printed = run("explain", "patches.model", "new/wood/6.png").out
     assert "nearest training images" in printed and "[top, left, height, width] = [" in printed
@@ -279,7 +279,7 @@ def test_vectors_are_taken_by_every_command_that_uses_a_model(run, home):
     assert "low" in run("predict", "vectors.model", "row.npy").out
     found = json.loads(run("search", "vectors.model", "row.npy", "-k", "2", "--json").out)
     indices = model.kneighbors(X[1:2], 2, return_distance=False)
-    assert [one["name"] for one in found["queries"][0]["neighbors"]] == [f"row {i}" for i in indices[0]]
+    assert [one["name"] for one in found["queries"][0]["neighbors"]] == [f"vectors.npz[row {i}]" for i in indices[0]]
     assert "class low" in run("explain", "vectors.model", "row.npy").out
     assert "takes vectors" in run("info", "vectors.model").out
     run("report", "vectors.model", "-o", "vectors.html")
@@ -313,6 +313,37 @@ def test_series_and_matrices(run, home):
     assert "holds images, but the model takes series" in run("predict", "trials.model", "new/sand/6.png", code=2).err
     np.save(home / "wide.npy", np.ones((2, 5, 40)))
     assert "5" in run("predict", "trials.model", "wide.npy", code=2).err
+
+
+@pytest.mark.parametrize("kind", ["matrices", "images"])
+def test_example_has_the_same_name_in_every_command(kind, run):
+    """An example that the model was trained on is its own nearest neighbour, so that all commands name it."""
+    if kind == "images":
+        path, name = Path("train"), "train/sand/0.png"
+        query, number = path / "sand" / "0.png", ()
+    else:
+        path, name = Path("trials") / "one.npz", "trials/one.npz[14]"
+        path.parent.mkdir(exist_ok=True)
+        data = make_spd_classes(n_classes=2, n_per_class=12, n=3, random_state=0)
+        np.savez(path, X=data.X, y=data.y)
+        query, number = path, ("--number", "14")
+    run("fit", path, "-o", "names.model", "--rule", "neighbors", "--neighbors", "1", "--lam", "inf", "--phi", "log")
+    for files in ((query,), (path,), (path, path)):
+        found = json.loads(run("predict", "names.model", *files, "--json").out)["predictions"]
+        assert name in {one["name"] for one in found}
+    evaluated = json.loads(run("evaluate", "names.model", path, "--json", "--report", "names.html").out)
+    assert name in {one["name"] for one in evaluated["predictions"]}
+    assert name in {item for item, _ in evaluated["neighbors"]["items"]}
+    assert name in Path("names.html").read_text()
+    found = json.loads(run("search", "names.model", query, "-k", "1", "--json").out)["queries"]
+    assert name in {one["query"] for one in found}
+    assert all(one["query"] == one["neighbors"][0]["name"] for one in found)
+    found = json.loads(run("explain", "names.model", query, *number, "--json").out)
+    assert found["query"] == found["decision"]["neighbors"][0]["name"] == name
+    run("report", "names.model", "-o", "names.html")
+    assert name in Path("names.html").read_text()
+    found = json.loads(run("compare", path, "--methods", "log-3nn,covmetric-3nn", "--folds", "2", "--json").out)
+    assert name in found["neighbors"]["names"].values()
 
 
 def test_epochs_of_mne(run, home):
@@ -382,6 +413,20 @@ def test_one_class_is_refused(run, home, tmp_path):
     assert not (tmp_path / "x.model").exists()
 
 
+@pytest.mark.parametrize("options", [(), ("--patches", "20")])
+def test_grey_image_among_colour_images_is_named(options, run, home, tmp_path):
+    shutil.copytree(home / "train", tmp_path / "mixed")
+    for path in sorted((tmp_path / "mixed").glob("*/*.png"))[1:]:
+        Image.open(path).convert("RGB").save(path)
+    arguments = ("fit", tmp_path / "mixed", "-o", tmp_path / "m.model", "--rule", "mean", "--lam", "inf", *options)
+    assert run(*arguments).err == (
+        f"warning: 1 of 18 images is grey ({tmp_path / 'mixed/bark/0.png'}), so that the colours of the other 17 are "
+        "not used: to use them, leave the grey images out or convert them to RGB; if grey features are what you want, "
+        "use --features grey\n"
+    )
+    assert run(*arguments, "--features", "grey").err == ""
+
+
 def test_images_of_mixed_sizes_work_unless_smaller_than_a_patch(run, home, tmp_path):
     shutil.copytree(home / "train", tmp_path / "mixed")
     Image.open(home / "train/sand/0.png").resize((25, 90)).save(tmp_path / "mixed" / "sand" / "tall.png")
@@ -398,8 +443,66 @@ def test_text_called_png_is_named_or_left_out(home, tmp_path):
     assert message.endswith("Pillow does not recognise the format (8 bytes); --skip-broken leaves such files out\n")
     assert not (tmp_path / "x.model").exists()
     done = covmetric("fit", "data", "-o", "x.model", "--rule", "mean", "--skip-broken", cwd=tmp_path)
-    assert done.returncode == 1 and done.stderr.startswith("left out sand/note.png: ") and done.stderr.count("\n") == 1
+    assert (
+        done.returncode == 1
+        and done.stderr.startswith("left out data/sand/note.png: ")
+        and done.stderr.count("\n") == 1
+    )
     assert "Learned from 18 images" in done.stdout and len(load_model(tmp_path / "x.model")[-1].references_) == 18
+
+
+def test_csv_file_in_place_of_examples_is_refused_with_the_way_to_convert_it(run, home, tmp_path):
+    data = make_spd_classes(n_classes=2, n_per_class=6, n=3, random_state=0)
+    model = tmp_path / "a.model"
+    save_model(CovMetricClassifier(CovMetric("log", lam=np.inf), rule="mean").fit(data.X, data.y), model)
+    table = tmp_path / "a.csv"
+    table.write_text("1,2,3\n4,5,6\n")
+    accepted = f"{table} is not an .npz, .npy or .fif file"
+    for command in ("predict", "search", "explain"):
+        assert run(command, model, table, code=2).err == (
+            f"covmetric {command}: {accepted}, from which matrices are read; save the numbers of a CSV file with "
+            "np.savez, as X of shape (l, n, n)\n"
+        )
+    remedy = "a CSV file holds labels (--labels); save its numbers with np.savez, as X and y\n"
+    for arguments in (("evaluate", model, table), ("fit", table, "-o", "b.model"), ("compare", table)):
+        message = run(*arguments, code=2).err
+        assert accepted in message and "it must be a folder with one folder of images per class" in message
+        assert message.endswith(remedy)
+    assert run("fit", table, "-o", "b.model", "--kind", "images", code=2).err.endswith(
+        f"images are read from a folder with one folder per class; pass the folder of the images, with --labels "
+        f"{table} if it has their labels\n"
+    )
+    assert (
+        "it is a CSV file, and images are files that Pillow reads"
+        in run("predict", "textures.model", table, code=2).err
+    )
+    printed = run("predict", "textures.model", "new/sand", table, "--skip-broken", code=1)  # as in inbox/*
+    assert printed.err.startswith(f"left out {table}: ") and len(printed.out.splitlines()) == 2
+
+
+def test_grey_queries_of_a_model_of_colours_are_named_with_the_remedy(run, home, tmp_path):
+    shutil.copytree(home / "train", tmp_path / "colours")
+    for path in (tmp_path / "colours").glob("*/*.png"):
+        Image.open(path).convert("RGB").save(path)
+    fit = ("fit", tmp_path / "colours", "--rule", "mean", "--lam", "inf", "-o")
+    run(*fit, "colours.model")
+    described = (
+        "feature 'R' needs a colour image, but this image is grey, of shape (40, 40) and mode 'L': convert it to RGB, "
+    )
+    for arguments in (("predict", "new/sand/6.png"), ("search", "new/sand/6.png"), ("explain", "new/sand/6.png"),
+                      ("evaluate", "new")):  # fmt: skip
+        message = run(arguments[0], "colours.model", arguments[1], code=2).err
+        assert re.search(r"images\[0\] \('new/(sand|bark)/6\.png'\): ", message)
+        assert message.endswith(f"{described}or use a model that was fitted with --features grey\n")
+    message = run("fit", "train", "--features", "colour", "-o", "x.model", code=2).err
+    assert message.endswith(f"'train/bark/0.png'): {described}or use --features grey\n")
+    printed = run("predict", "colours.model", "new/sand", tmp_path / "colours/sand/0.png", "--skip-broken", code=1)
+    assert "convert it to RGB, or use a model" in printed.err and len(printed.out.splitlines()) == 1
+    run(*fit, "greys.model", "--features", "grey")  # which takes both: the brightness of colours is a grey value
+    both = [
+        run("predict", "greys.model", folder / "sand/0.png").out for folder in (home / "train", tmp_path / "colours")
+    ]
+    assert both[0].split()[1:] == both[1].split()[1:]
 
 
 def test_broken_queries_are_named_or_left_out(run, home):

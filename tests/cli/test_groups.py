@@ -50,7 +50,7 @@ def test_groups_of_known_sessions_are_used(home, capsys):
     np.testing.assert_array_equal([list(one["probabilities"].values()) for one in found], expected)
     assert printed(capsys, "evaluate", "model", "grouped.npz", "--report", "page.html")["accuracy"] == 1.0
     near = printed(capsys, "search", "model", "grouped.npz", "-k", "1")["queries"]
-    assert [one["neighbors"][0]["name"] for one in near] == [str(i) for i in range(40)]
+    assert [one["neighbors"][0]["name"] for one in near] == [f"example {i}" for i in range(40)]
     assert main(["explain", "model", "grouped.npz", "--number", "7"]) == 0
     assert main(["report", "model", "-o", "model.html"]) == 0
     assert "routing" not in capsys.readouterr().err  # commands do not need it

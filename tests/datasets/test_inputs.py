@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from covmetric.datasets.epochs import read_epochs
-from covmetric.datasets.inputs import read_inputs
+from covmetric.datasets.inputs import images_by_class, read_inputs
 from covmetric.datasets.label_files import read_labels
 from tests.data import spd
 
@@ -30,16 +30,30 @@ def write(path, text):
 def test_folders_are_classes_and_folders_below_are_groups(folder):
     inputs = read_inputs(folder)
     assert inputs.kind == "images" and len(inputs) == 5
-    assert inputs.names.tolist() == ["cat/1.png", "cat/2.png", "dog/3.png", "dog/rex/1.png", "dog/rex/old/2.png"]
+    names = ["cat/1.png", "cat/2.png", "dog/3.png", "dog/rex/1.png", "dog/rex/old/2.png"]
+    assert inputs.names.tolist() == [f"{folder}/{name}" for name in names]
     assert inputs.y.tolist() == ["cat"] * 2 + ["dog"] * 3
     assert inputs.groups.tolist() == ["cat", "cat", "dog", "dog/rex", "dog/rex/old"]
     assert [path.is_file() for path in inputs.examples] == [True] * 5
 
 
+def test_images_beside_the_class_folders_are_named(folder):
+    for name in ("labels.csv", "README.md", ".hidden.png"):  # which may lie there
+        write(folder / name, "")
+    before = read_inputs(folder).names.tolist()
+    write(folder / "cow.JPG", "")
+    with pytest.warns(UserWarning, match=r"pets.cow\.JPG lies beside the class folders .*: move each image into the"):
+        assert read_inputs(folder).names.tolist() == before
+    write(folder / "ape.png", "")
+    with pytest.warns(UserWarning, match=r"^2 images \(the first is .*pets.ape\.png\) lie beside the class folders"):
+        assert len(images_by_class(folder)[0]) == len(before)
+
+
 def test_flat_folder_takes_labels_from_a_csv_file(folder, tmp_path):
     labels = write(tmp_path / "labels.csv", "﻿Label,name,group\nkitten,cat/2.png,b\npuppy,dog/3.png,a\n")
     inputs = read_inputs(folder, labels=labels)
-    assert inputs.names.tolist() == ["cat/2.png", "dog/3.png"] and inputs.y.tolist() == ["kitten", "puppy"]
+    assert inputs.names.tolist() == [f"{folder}/cat/2.png", f"{folder}/dog/3.png"]
+    assert inputs.y.tolist() == ["kitten", "puppy"]
     assert inputs.groups.tolist() == ["b", "a"]
     write(labels, "name,label\ncow.png,cow\n")
     with pytest.raises(FileNotFoundError, match=r"the labels name 'cow\.png', but .*pets has no such file"):
@@ -50,8 +64,9 @@ def test_flat_folder_without_labels_names_the_option(tmp_path):
     write(tmp_path / "1.png", "")
     with pytest.raises(FileNotFoundError, match=r"holds 1 file, but no class folders.*\(--labels\)"):
         read_inputs(tmp_path)
-    assert read_inputs(tmp_path, labelled=False).names.tolist() == ["1.png"]
-    assert read_inputs(tmp_path / "1.png", labelled=False).examples == [tmp_path / "1.png"]
+    for path in (tmp_path, tmp_path / "1.png"):
+        inputs = read_inputs(path, labelled=False)
+        assert inputs.examples == [tmp_path / "1.png"] and inputs.names.tolist() == [f"{tmp_path}/1.png"]
     (tmp_path / "empty").mkdir()
     with pytest.raises(FileNotFoundError, match=r"empty holds no images$"):
         read_inputs(tmp_path / "empty", labelled=False)
@@ -61,7 +76,7 @@ def test_arrays_come_with_labels_groups_and_names(tmp_path):
     X, y = spd(4, 3), [0, 1, 0, 1]
     np.savez(tmp_path / "a.npz", X=X, y=y, groups=[5, 5, 6, 6], names=["p", "q", "r", "s"])
     inputs = read_inputs(tmp_path / "a.npz")
-    assert inputs.kind == "matrices" and inputs.names.tolist() == ["p", "q", "r", "s"]
+    assert inputs.kind == "matrices" and inputs.names.tolist() == [f"{tmp_path}/a.npz[{name}]" for name in "pqrs"]
     assert inputs.y.tolist() == y and inputs.groups.tolist() == [5, 5, 6, 6]
     assert read_inputs(tmp_path / "a.npz", "series").kind == "series"
     np.savez(tmp_path / "b.npz", X=X, y=y, names=["p"])
@@ -78,9 +93,8 @@ def test_npy_takes_labels_from_a_csv_file(tmp_path):
     path, labels = tmp_path / "a.npy", write(tmp_path / "labels.csv", "label,group\n" + "rest,1\nmove,2\n" * 2)
     np.save(path, np.random.default_rng(0).standard_normal((4, 3, 20)))
     inputs = read_inputs(path, labels=labels)
-    assert (
-        inputs.kind == "series" and inputs.y.tolist() == ["rest", "move"] * 2 and inputs.names.tolist() == list("0123")
-    )
+    assert inputs.kind == "series" and inputs.y.tolist() == ["rest", "move"] * 2
+    assert inputs.names.tolist() == [f"{path}[{i}]" for i in range(4)]
     assert inputs.groups.tolist() == ["1", "2"] * 2 and inputs.examples[0].shape == (3, 20)
     with pytest.raises(
         ValueError, match=r"a\.npy has no labels: pass a CSV file with one row per example \(--labels\)"

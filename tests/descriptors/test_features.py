@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -91,5 +93,6 @@ def test_both_spellings_are_accepted(american, british):
 
 
 def test_grey_images_name_the_grey_features():
-    with pytest.raises(ValueError, match=r"this image is grey.*use features='grey'"):
+    with pytest.raises(ValueError, match=r"this image is grey.*use features='grey'") as raised:
         pixel_features(np.zeros((6, 7)), "color")
+    assert str(pickle.loads(pickle.dumps(raised.value))) == str(raised.value)  # as from a worker

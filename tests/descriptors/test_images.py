@@ -91,7 +91,9 @@ def test_messages_name_the_image(tmp_path):
     Image.fromarray(GREY).save(tmp_path / "small.png")
     with pytest.raises(ValueError, match=r"images\[1\] \('.*small.png'\): the image of 12 x 15 .* patch of 13 x 13"):
         ImageCovariances(regions=GridPatches(13)).describe([np.ones((20, 20)), tmp_path / "small.png"])
-    with pytest.raises(ValueError, match=r"images\[0\] \('.*small.png'\): feature 'R' needs a colour image"):
+    with pytest.raises(
+        ValueError, match=r"images\[0\] \('.*small.png'\): feature 'R' needs a colour image, .* mode 'L'"
+    ):
         ImageCovariances("colour").transform([tmp_path / "small.png"])
 
 

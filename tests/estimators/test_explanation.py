@@ -85,7 +85,7 @@ def test_explanation_prints_and_converts_to_json(rule):
     explanation = clf.explain(1.1 * X[:1], channel_names=["Fz", "Cz", "Pz"])
     text = str(explanation)
     assert text.startswith(f"class {explanation.label} with probability")
-    assert "nearest references" in text and "nearest class means" in text and "number 0" in text
+    assert "nearest references" in text and "nearest class means" in text and "example 0" in text
     assert "what separates the example from the" in text and "channel  share of D" in text
     back = json.loads(json.dumps(explanation.to_dict()))
     assert back["label"] == explanation.label and back["neighbors"][0]["name"] is None

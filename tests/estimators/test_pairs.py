@@ -15,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import accuracy_score, f1_score, roc_auc_score
 from sklearn.model_selection import KFold, cross_val_score
 
-from covmetric import CovMetric, CovMetricPairs, MetricProblem, Status, solve
+from covmetric import CovMetric, CovMetricPairs, MetricProblem, Status, load_model, save_model, solve
 from tests import naive
 from tests.data import classes_of_matrices, fitted_problem
 
@@ -114,6 +114,9 @@ def test_threshold_can_be_set(fitted, data):
     for wrong in ("0.5", None, [1.0], np.nan, True):
         with pytest.raises(ValueError, match="threshold must be a number"):
             fitted.set_threshold(wrong)
+    with pytest.raises(ValueError, match=r"threshold must be a distance >= 0, got -0\.1"):
+        fitted.set_threshold(-0.1)
+    assert fitted.threshold_ == 0.5 and fitted.set_threshold(0).threshold_ == 0.0
     del fitted.threshold_
     with pytest.raises(AttributeError, match="no threshold is set: call set_threshold or calibrate_threshold"):
         fitted.predict(data[0])
@@ -133,6 +136,25 @@ def test_invalid_calibration_raises_value_error(fitted, data, settings, message)
         fitted.calibrate_threshold(*data, **settings)
     with pytest.raises(ValueError, match=message):
         CovMetricPairs().fit(*data, calibration_params=settings)
+
+
+@pytest.mark.parametrize(("sign", "kind"), [(1, r"similar \(\+1\)"), (-1, r"dissimilar \(-1\)")])
+def test_pairs_of_one_kind_give_a_metric_without_a_threshold(fitted, data, sign, kind, tmp_path):
+    """The metric is certified, but no threshold separates pairs that are all of the same kind."""
+    pairs, y = data
+    alone = pairs[y == sign]
+    with pytest.warns(UserWarning, match=rf"all {len(alone)} pairs are {kind}, so that no threshold was calibrated"):
+        assert fitted.fit(alone, y[y == sign]) is fitted  # which had a threshold before
+    assert fitted.status_ is Status.SOLVED and not hasattr(fitted, "threshold_")
+    save_model(fitted, tmp_path / "pairs.model")
+    for learner in (fitted, load_model(tmp_path / "pairs.model")):
+        assert np.isfinite(learner.pair_distance(pairs)).all() and 0.0 <= learner.score(pairs, y) <= 1.0
+        with pytest.raises(AttributeError, match="no threshold is set: call set_threshold or calibrate_threshold"):
+            learner.predict(pairs)
+        with pytest.raises(ValueError, match=rf"y_valid has only pairs that are {kind}, .*: pass pairs of both kinds"):
+            learner.calibrate_threshold(alone, y[y == sign])
+        learner.calibrate_threshold(pairs, y)
+        assert learner.threshold_ > 0.0 and set(learner.predict(pairs)) <= {-1, 1}
 
 
 def test_calibration_is_optimal_by_scikit_learn_scores(fitted, data):
@@ -247,7 +269,11 @@ def test_equal_dissimilar_examples_are_left_out(data):
         ),
         (lambda p, y: (p, np.where(y > 0, "same", "different")), r"y must be \+1 for similar .*y\[0\] is .*np.where"),
         (lambda p, y: (p, np.where(y > 0, "same", "different").astype(object)), r"y must be \+1 for similar"),
-        (lambda p, y: (p, np.where(y > 0, 1, 0)), r"y\[\d+\] is 0.0: every entry must be \+1 .near. or -1 .far."),
+        (
+            lambda p, y: (p, np.where(y > 0, 1, 0)),
+            r"y\[\d+\] is 0.0: every entry must be \+1 .near. or -1 .far.; convert labels 0 and 1 with 2 \* y - 1$",
+        ),
+        (lambda p, y: (p, np.where(y > 0, 1, 2)), r"y\[\d+\] is 2.0: every entry must be \+1 .near. or -1 .far.$"),
         (lambda p, y: (p[:, :1], y), r"pairs must have shape \(K, 2, n, n\), or \(K, 2, d\)"),
         (lambda p, y: (p[:0], y[:0]), r"pairs must have shape"),
         (lambda p, y: (p * np.nan, y), r"pairs\[0, 0, 0.*\] is nan: NaN and infinity"),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from covmetric.learning.threshold import STRATEGIES, best_threshold, check_calibration
+from covmetric.learning.threshold import STRATEGIES, best_threshold, check_calibration, only_kind
 
 
 def literal_scores(strategy, similar, predicted, min_rate, beta):
@@ -34,7 +35,7 @@ def literal_threshold(distances, similar, strategy, min_rate, beta):
     """Return the smallest of the best candidates, each scored separately."""
     distinct = sorted(set(distances.tolist()))
     candidates = [
-        distinct[0] - 1.0,
+        *([distinct[0] / 2] if distinct[0] > 0.0 else []),
         *((a + b) / 2 for a, b in pairwise(distinct)),
         distinct[-1] + 1.0,
     ]
@@ -80,10 +81,36 @@ def test_rates_of_a_single_pair_are_zero_or_one():
 def test_threshold_is_beyond_all_distances_if_all_labels_are_equal():
     distances = np.array([1.0, 2.0, 4.0])
     assert best_threshold(distances, np.ones(3)) == 5.0
-    assert best_threshold(distances, -np.ones(3)) == 0.0
-    assert best_threshold(distances, -np.ones(3), "f_beta") == 0.0
+    assert best_threshold(distances, -np.ones(3)) == 0.5
+    assert best_threshold(distances, -np.ones(3), "f_beta") == 0.5
     assert best_threshold(distances, np.ones(3), "max_tnr", 1.0) == 5.0
-    assert best_threshold(distances, -np.ones(3), "max_tpr", 1.0) == 0.0
+    assert best_threshold(distances, -np.ones(3), "max_tpr", 1.0) == 0.5
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_threshold_is_a_distance_although_equal_examples_are_called_dissimilar(strategy):
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        distances, similar = rng.integers(0, 4, 20).astype(float), np.where(rng.random(20) < 0.3, 1.0, -1.0)
+        distances[0], similar[:2] = 0.0, [-1.0, 1.0]
+        for rate, beta in ((0.0, 0.5), (0.3, 1.0)):
+            found = best_threshold(distances, similar, strategy, rate, beta)
+            assert found == literal_threshold(distances, similar, strategy, rate, beta) > 0.0
+    assert best_threshold(np.array([1e-300, 2e-300]), np.array([-1.0, 1.0]), "max_tpr", 1.0) == 5e-301
+
+
+def test_rate_that_no_threshold_reaches_is_refused():
+    distances, similar = np.array([0.0, 0.0, 1.0, 2.0]), np.array([1.0, -1.0, -1.0, -1.0])
+    message = r"no threshold recognises a fraction of 0\.9 .* 1 of 3 have distance 0: lower min_rate to at most 0\.66"
+    with pytest.raises(ValueError, match=message) as raised:
+        best_threshold(distances, similar, "max_tpr", 0.9)
+    reachable = float(re.search(r"at most (\S+),", str(raised.value))[1])
+    assert best_threshold(distances, similar, "max_tpr", reachable) == 0.5
+
+
+def test_kind_is_named_if_it_is_the_only_one():
+    assert only_kind(np.ones(3)) == "similar (+1)" and only_kind(-np.ones(1)) == "dissimilar (-1)"
+    assert only_kind(np.array([1.0, 1.0, -1.0])) is None
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from covmetric._utils.turns import choose_in_turn
+from covmetric.estimators.references import References
 from covmetric.report.models import find_references
 from covmetric.report.neighbors import LabelledExamples, neighbors_part, same_class_rates
 from tests.report.examples import DATA, LABELS, TRAIN, classifier
@@ -50,15 +51,11 @@ def test_same_class_rates_count_the_neighbours_of_each_reference():
     assert 0.0 <= before <= 1.0 and before != after
 
 
-def test_names_lose_the_folders_that_all_share():
+def test_names_are_those_that_the_commands_print():
     def shown(*names):
-        references = type("References", (), {})()
-        references.labels, references.embedded = np.arange(len(names)), np.zeros((len(names), 1, 1))
-        references.names, references.thumbnails = np.array(names), None
+        references = References(np.arange(2), np.zeros((2, 1, 1)), np.array(names) if names else None, None)
         return LabelledExamples.of_references(references).names
 
-    assert shown("/data/set/a/1.png", "/data/set/b/1.png") == ["a/1.png", "b/1.png"]
-    assert shown("a/1.png", "b/1.png") == ["a/1.png", "b/1.png"]
-    assert shown("1.png") == ["1.png"]
+    assert shown("/data/set/a/1.png", "/data/set/b/1.png") == ["/data/set/a/1.png", "/data/set/b/1.png"]
     assert shown("a", "") == ["a", "example 1"]
-    assert shown("/a", "b") == ["/a", "b"]
+    assert shown() == ["example 0", "example 1"]

@@ -106,8 +106,14 @@ def test_invalid_inputs_are_refused(images):
 def test_features_are_grey_if_one_image_is(images, tmp_path):
     Image.new("RGB", (8, 8)).save(tmp_path / "colour.png")
     assert choose_features([tmp_path / "colour.png"], None) == "colour"
-    assert choose_features([tmp_path / "colour.png", images.examples[0]], None) == "grey"
+    assert choose_features(images.examples, None) == "grey"
     assert choose_features(images.examples, "color") == "color"
+    mixed = [tmp_path / "colour.png", *images.examples[:2]]
+    with pytest.warns(UserWarning, match=r"^2 of 3 images are grey \(the first is .*0\.png\), .* of the other one are"):
+        assert choose_features(mixed, None) == "grey"
+    (tmp_path / "note.png").write_text("neither grey nor in colour")
+    assert choose_features([tmp_path / "note.png", *images.examples], None) == "grey"  # without a warning
+    assert choose_features([tmp_path / "note.png", tmp_path / "colour.png"], None) == "colour"
 
 
 def test_origin_can_be_pasted_into_a_shell():

@@ -49,7 +49,7 @@ def test_every_kind_of_model_is_used_in_the_same_way(name, models):
     assert view.n_references == len(examples) == len(view.labels)
     np.testing.assert_array_equal(view.predict_proba(examples), model.predict_proba(examples))
     near = view.neighbors(examples[:2], 3)
-    assert [one[0].index for one in near] == [0, 1] and near[0][0].name == "0" and near[0][0].distance < 1e-6
+    assert [one[0].index for one in near] == [0, 1] and near[0][0].name == "example 0" and near[0][0].distance < 1e-6
     assert summary(view)["class_counts"] == {"0": len(examples) // 2, "1": len(examples) // 2}
     assert "# Model card: mine" in model_card(view, "mine")
     assert explain(view, "query", examples[3]).label in view.classes

@@ -309,8 +309,17 @@ def signs(name: str, value: Any, size: int) -> FloatArray:
     wrong = np.abs(array) != 1.0
     if wrong.any():
         where = first_index(wrong)
-        raise ValueError(f"{name}{where} is {array[tuple(where)]}: every entry must be +1 (near) or -1 (far)")
+        remedy = (
+            f"; convert labels 0 and 1 with {_from_zero_and_one(name, value)}" if np.isin(array, (0, 1)).all() else ""
+        )
+        raise ValueError(f"{name}{where} is {array[tuple(where)]}: every entry must be +1 (near) or -1 (far){remedy}")
     return array
+
+
+def _from_zero_and_one(name: str, value: Any) -> str:
+    """Return the expression that converts labels 0 and 1; lists and unsigned integers need another type."""
+    is_signed = hasattr(value, "dtype") and np.asarray(value).dtype.kind in "if"
+    return f"2 * {name} - 1" if is_signed else f"2 * np.asarray({name}, dtype=int) - 1"
 
 
 def symmetric(name: str, value: Matrices, rtol: float = 1e-8) -> Matrices:

@@ -106,7 +106,7 @@ def run(options: argparse.Namespace) -> int | None:
     data = read_data(
         options.data, options.kind, options.features, options.jobs, options.labels, options.skip_broken, progress
     )
-    print_skipped(data.skipped)
+    print_skipped(data.skipped, options.command)
     if options.unseen:
         return _run_unseen(options, data)
 

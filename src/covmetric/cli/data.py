@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from covmetric.cli.messages import in_words_of_the_command
+
 if TYPE_CHECKING:
     from covmetric.datasets.inputs import Inputs
     from covmetric.tasks import DescribedInputs, ModelView
@@ -239,16 +241,18 @@ def usable_images(view: ModelView, inputs: Inputs, skip_broken: bool) -> tuple[I
     return kept, skipped
 
 
-def print_skipped(skipped: Sequence[tuple[str, str]]) -> None:
+def print_skipped(skipped: Sequence[tuple[str, str]], command: str) -> None:
     """Print on the standard error which files were left out, and why.
 
     Parameters
     ----------
     skipped : sequence of (str, str)
         Names and reasons.
+    command : str
+        The subcommand.
     """
     for name, reason in skipped:
-        print(f"left out {name}: {reason}", file=sys.stderr)
+        print(f"left out {name}: {in_words_of_the_command(reason, command)}", file=sys.stderr)
 
 
 def short(value: Any, width: int) -> str:

@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int | None:
     from covmetric.tasks import data_record, evaluate, origin
 
     evaluation = evaluate(view, inputs.names, inputs.examples, inputs.y, inputs.groups)
-    print_skipped(skipped)
+    print_skipped(skipped, options.command)
     _warn_of_unknown(evaluation, view.classes)
     labels, groups = evaluation.labels, inputs.groups
     result = {

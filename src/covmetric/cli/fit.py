@@ -110,7 +110,7 @@ def run(options: argparse.Namespace) -> int | None:
         progress=shows_progress(options),
     )
     result = fit_model(inputs, settings)
-    print_skipped(result.skipped)
+    print_skipped(result.skipped, options.command)
     if result.interrupted and not options.keep:
         print("no model was written; --keep writes the best so far", file=sys.stderr)
         raise KeyboardInterrupt

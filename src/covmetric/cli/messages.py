@@ -25,6 +25,7 @@ _PHRASES: tuple[tuple[str, str], ...] = (
     (r"\bphi must be one of\b", "--phi must be one of"),
     (r", or an object of the class Embedding\b", ""),
     (r"\bset lam=inf\b", "use --lam inf"),
+    (r"\bset features='grey'", "use --features grey"),
     (
         r"\bto choose a metric for new classes, pass scoring='mean_average_precision'",
         "covmetric compare --unseen compares metrics on new classes",
@@ -38,6 +39,10 @@ _PHRASES: tuple[tuple[str, str], ...] = (
     ),
     (r"; to treat the batch as a new group, call partial_fit .*", "; learn a model with this group"),
 )
+#: What the library says about grey images where features need colours.
+_GREY_FEATURES = r"\brepeat the grey values .*, use features='grey', or remove R, G and B from the features"
+#: The same in the commands that choose the features. In the others, the model has chosen them.
+_CHOOSES_FEATURES = {"fit": "use --features grey", "compare": "use --features grey"}
 #: The options for numbers of neighbours, by command.
 _NEIGHBORS = {"search": "-k", "fit": "--neighbors"}
 
@@ -65,4 +70,6 @@ def in_words_of_the_command(message: str, command: str) -> str:
     text = " ".join(message.split())
     for pattern, words in _PHRASES:
         text = re.sub(pattern, words, text)
+    remedy = _CHOOSES_FEATURES.get(command, "use a model that was fitted with --features grey")
+    text = re.sub(_GREY_FEATURES, f"convert it to RGB, or {remedy}", text)
     return re.sub(r"\bn_neighbors\b", _NEIGHBORS[command], text) if command in _NEIGHBORS else text

@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int | None:
 
     inputs, skipped = usable_images(view, read_queries(options.files, view.kind), options.skip_broken)
     predictions = predict(view, inputs.names, inputs.examples, inputs.groups) if len(inputs) else []
-    print_skipped(skipped)
+    print_skipped(skipped, options.command)
     if options.json:
         print_json({"model": str(options.model), "predictions": [asdict(one) for one in predictions]})
     elif options.csv:

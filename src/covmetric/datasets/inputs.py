@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mimetypes
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from covmetric._utils.warning import warn
 from covmetric.datasets.label_files import Labels, read_labels
 
 #: What the path of examples may be, for messages and help.
@@ -36,7 +38,7 @@ class Inputs:
     examples : list of paths, list of arrays of shape (channels, times), or array of shape (l, n, n) or (l, d)
         The examples.
     names : array of str of shape (l,)
-        The name of each example: its path relative to the folder, or its number.
+        The name of each example; see `example_name`.
     y : array of shape (l,) or None
         The labels.
     groups : array of shape (l,) or None
@@ -57,6 +59,32 @@ class Inputs:
 
     def __len__(self) -> int:
         return len(self.names)
+
+
+def example_name(path: Path, name: str | None = None) -> str:
+    """Return the name of an example, in the form that all commands print and write.
+
+    The same example has the same name in every command, and a name leads to the example: the path is the one that the
+    user gave, followed by the path within a folder.
+
+    Parameters
+    ----------
+    path : Path
+        The file that holds the example.
+    name : str or None, default=None
+        The name or number of the example in the file. None means that the file holds a single example, an image.
+
+    Returns
+    -------
+    str
+        The path, with "/" between folders, and the name in brackets.
+
+    Examples
+    --------
+    >>> example_name(Path("textures") / "bark" / "0.png"), example_name(Path("session2.npz"), "7")
+    ('textures/bark/0.png', 'session2.npz[7]')
+    """
+    return path.as_posix() if name is None else f"{path.as_posix()}[{name}]"
 
 
 def read_inputs(path: Path, kind: str | None = None, labels: Path | None = None, labelled: bool = True) -> Inputs:
@@ -89,10 +117,11 @@ def read_inputs(path: Path, kind: str | None = None, labels: Path | None = None,
     --------
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
-    ...     np.savez(Path(folder) / "trials.npz", X=np.stack([np.eye(3)] * 4), y=[0, 1, 0, 1])
-    ...     inputs = read_inputs(Path(folder) / "trials.npz")
-    >>> inputs.kind, inputs.names.tolist(), inputs.y.tolist()
-    ('matrices', ['0', '1', '2', '3'], [0, 1, 0, 1])
+    ...     path = Path(folder) / "trials.npz"
+    ...     np.savez(path, X=np.stack([np.eye(3)] * 4), y=[0, 1, 0, 1])
+    ...     inputs = read_inputs(path)
+    >>> inputs.kind, inputs.names[1].endswith("/trials.npz[1]"), inputs.y.tolist()
+    ('matrices', True, [0, 1, 0, 1])
     """
     if kind is not None and kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}, got {kind!r}")
@@ -106,15 +135,25 @@ def read_inputs(path: Path, kind: str | None = None, labels: Path | None = None,
             f"there is no file or folder {path}; it must be {CONTENT if labelled else CONTENT_OF_QUERIES}"
         )
     reader = next((read for ending, read in _READERS.items() if path.name.lower().endswith(ending)), None)
-    if reader is None and not labelled:
-        return Inputs("images", [path], np.array([path.name]))
+    if reader is None and not labelled and (kind in (None, "images") or _is_named_as_image(path)):
+        return Inputs("images", [path], _names_of_images([path]))
     if reader is None or kind == "images":
-        raise ValueError(
-            f"{path} is a file, but images are read from a folder with one folder per class"
-            if kind == "images"
-            else f"{path} is not an .npz, .npy or .fif file, nor a folder; it must be {CONTENT}"
-        )
+        raise ValueError(_unexpected_file(path, kind, labelled))
     return reader(path, kind, rows, labelled)
+
+
+def _unexpected_file(path: Path, kind: str | None, labelled: bool) -> str:
+    """Return the message about a file that no reader takes, with what to do if it is a CSV file."""
+    is_table = path.suffix.lower() == ".csv"
+    if kind == "images":
+        remedy = f"; pass the folder of the images, with --labels {path} if it has their labels" if is_table else ""
+        return f"{path} is a file, but images are read from a folder with one folder per class{remedy}"
+    if not labelled:
+        shape = _SHAPES[str(kind)]
+        remedy = f"; save the numbers of a CSV file with np.savez, as X of shape {shape}" if is_table else ""
+        return f"{path} is not an .npz, .npy or .fif file, from which {kind} are read{remedy}"
+    remedy = "; a CSV file holds labels (--labels); save its numbers with np.savez, as X and y" if is_table else ""
+    return f"{path} is not an .npz, .npy or .fif file, nor a folder; it must be {CONTENT}{remedy}"
 
 
 def read_queries(paths: list[Path], kind: str) -> Inputs:
@@ -130,7 +169,7 @@ def read_queries(paths: list[Path], kind: str) -> Inputs:
     Returns
     -------
     Inputs
-        All examples. An example is named by its path, followed by its name in the file if there may be several.
+        All examples.
 
     Raises
     ------
@@ -145,11 +184,6 @@ def read_queries(paths: list[Path], kind: str) -> Inputs:
         if part.kind != kind:
             raise ValueError(f"{path} holds {part.kind}, but the model takes {kind}")
         parts.append(part)
-    names = [
-        str(path / name) if path.is_dir() else str(path) if part.kind == "images" else f"{path}[{name}]"
-        for path, part in zip(paths, parts, strict=True)
-        for name in part.names.tolist()
-    ]
     examples = [one for part in parts for one in part.examples]
     shapes = {np.shape(one)[:1] for one in examples if kind != "images"}
     if len(shapes) > 1:
@@ -159,7 +193,7 @@ def read_queries(paths: list[Path], kind: str) -> Inputs:
     if all(part.groups is not None for part in parts):
         groups = np.concatenate([np.asarray(part.groups, dtype=object) for part in parts])
     stacked = np.stack(examples) if kind in ("matrices", "vectors") else examples
-    return Inputs(kind, stacked, np.array(names), groups=groups)
+    return Inputs(kind, stacked, np.concatenate([part.names for part in parts]), groups=groups)
 
 
 def _image_inputs(folder: Path, rows: Labels | None, labelled: bool) -> Inputs:
@@ -171,18 +205,21 @@ def _image_inputs(folder: Path, rows: Labels | None, labelled: bool) -> Inputs:
             raise FileNotFoundError(f"the labels name {missing[0]!r}, but {folder} has no such file")
         groups = None if rows.groups is None else np.array(rows.groups)
         others = _unnamed(folder, paths)
-        return Inputs("images", paths, np.array(rows.names), np.array(rows.labels), groups, n_unlabelled=len(others))
+        y = np.array(rows.labels)
+        return Inputs("images", paths, _names_of_images(paths), y, groups, n_unlabelled=len(others))
     if not labelled:
         paths = _visible_files(folder)
         if not paths:
             raise FileNotFoundError(f"{folder} holds no images")
-        return Inputs("images", paths, _relative(paths, folder))
+        return Inputs("images", paths, _names_of_images(paths))
     paths, y, groups = images_by_class(folder)
-    return Inputs("images", paths, _relative(paths, folder), y, groups)
+    return Inputs("images", paths, _names_of_images(paths), y, groups)
 
 
 def images_by_class(folder: Path) -> tuple[list[Path], npt.NDArray[Any], npt.NDArray[Any] | None]:
     """Return the files in ``folder/<class>/`` and its subfolders, with their classes and groups.
+
+    Images in `folder` itself belong to no class. They are left aside, with a warning.
 
     Parameters
     ----------
@@ -214,8 +251,22 @@ def images_by_class(folder: Path) -> tuple[list[Path], npt.NDArray[Any], npt.NDA
             )
         raise FileNotFoundError(f"{folder} holds no images: it should hold one folder of images per class.")
     paths, y = [path for path, _ in files], np.array([name for _, name in files])
+    _warn_of_strays(folder)
     folders = np.array([str(path.parent.relative_to(folder)) for path in paths])
     return paths, y, folders if (folders != y).any() else None
+
+
+def _warn_of_strays(folder: Path) -> None:
+    """Warn of images that lie beside the class folders; other files, such as a table of labels, may lie there."""
+    strays = sorted(path for path in folder.iterdir() if path.is_file() and _is_named_as_image(path))
+    if strays:
+        lie = f"{strays[0]} lies" if len(strays) == 1 else f"{len(strays)} images (the first is {strays[0]}) lie"
+        warn(f"{lie} beside the class folders and cannot be used: move each image into the folder of its class")
+
+
+def _is_named_as_image(path: Path) -> bool:
+    is_image = (mimetypes.guess_type(path.name, strict=False)[0] or "").startswith("image/")
+    return is_image and not path.name.startswith(".")
 
 
 def _visible_files(folder: Path) -> list[Path]:
@@ -228,8 +279,8 @@ def _unnamed(folder: Path, paths: list[Path]) -> list[Path]:
     return [path for path in _visible_files(folder) if path not in named and path.suffix.lower() in endings]
 
 
-def _relative(paths: list[Path], folder: Path) -> npt.NDArray[np.str_]:
-    return np.array([path.relative_to(folder).as_posix() for path in paths])
+def _names_of_images(paths: list[Path]) -> npt.NDArray[np.str_]:
+    return np.array([example_name(path) for path in paths])
 
 
 def _read_npz(path: Path, kind: str | None, rows: Labels | None, labelled: bool) -> Inputs:
@@ -268,7 +319,7 @@ def _read_fif(path: Path, kind: str | None, rows: Labels | None, labelled: bool)
         raise ValueError(f"kind {kind!r}: {path} holds epochs, which are series")
     if rows is not None:
         return _with_rows(path, "series", epochs.X, rows, None, epochs.channels)
-    return Inputs("series", list(epochs.X), _numbers(len(epochs.X)), epochs.y, None, epochs.channels)
+    return Inputs("series", list(epochs.X), _names_in_file(path, len(epochs.X)), epochs.y, None, epochs.channels)
 
 
 #: Readers of files by the ending of their name.
@@ -317,9 +368,7 @@ def _array_inputs(
     if X.ndim not in expected or X.dtype.kind not in "iufc" or 0 in X.shape:
         needed = " or ".join(f"{shape} for {what}" for what, shape in _SHAPES.items() if kind in (None, what))
         raise ValueError(f"{path}: X has shape {X.shape} and dtype {X.dtype}, but must hold numbers of shape {needed}")
-    names = _numbers(len(X)) if names is None else np.asarray(names).astype(str)
-    if names.shape != (len(X),):
-        raise ValueError(f"{path}: names must have one entry per example, shape ({len(X)},); got shape {names.shape}")
+    names = _names_in_file(path, len(X), names)
     if X.ndim == 2:
         return Inputs("vectors", X, names, y, groups)
     if (kind or ("matrices" if hold_matrices(X) else "series")) == "matrices":
@@ -327,5 +376,8 @@ def _array_inputs(
     return Inputs("series", [without_padding(one) for one in X.astype(np.float64)], names, y, groups, channels)
 
 
-def _numbers(count: int) -> npt.NDArray[np.str_]:
-    return np.array([str(i) for i in range(count)])
+def _names_in_file(path: Path, count: int, names: Any = None) -> npt.NDArray[np.str_]:
+    given = np.arange(count) if names is None else np.asarray(names)
+    if given.shape != (count,):
+        raise ValueError(f"{path}: names must have one entry per example, shape ({count},); got shape {given.shape}")
+    return np.array([example_name(path, name) for name in given.astype(str).tolist()])

@@ -25,6 +25,37 @@ Features = str | Sequence[Feature]
 REACH = 16
 
 
+class GreyImage(ValueError):
+    """A grey image, where a feature needs colours.
+
+    Parameters
+    ----------
+    feature : str
+        The feature.
+    shape : tuple of int
+        The shape of the pixels.
+    mode : str or None, default=None
+        Pillow's mode of the image, if it is known.
+
+    Examples
+    --------
+    >>> str(GreyImage("R", (40, 60), "L")).partition(":")[0]
+    "feature 'R' needs a colour image, but this image is grey, of shape (40, 60) and mode 'L'"
+    """
+
+    def __init__(self, feature: str, shape: tuple[int, ...], mode: str | None = None) -> None:
+        self.feature, self.shape, self.mode = feature, shape, mode
+        known_mode = "" if mode is None else f" and mode {mode!r}"
+        super().__init__(
+            f"feature {feature!r} needs a colour image, but this image is grey, of shape {shape}{known_mode}: repeat "
+            "the grey values in three channels (in Pillow, image.convert('RGB')), use features='grey', or remove R, G "
+            "and B from the features"
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.feature, self.shape, self.mode)
+
+
 class Planes:
     """An image and the planes that several features use, each computed on first access.
 
@@ -62,14 +93,11 @@ class Planes:
 
         Raises
         ------
-        ValueError
+        GreyImage
             If the image is grey.
         """
         if self.pixels.ndim == 2:
-            raise ValueError(
-                f"feature {'RGB'[index]!r} needs a colour image, but this image is grey, of shape {self.pixels.shape}: "
-                "use features='grey', remove R, G and B from the features, or repeat the grey values in three channels"
-            )
+            raise GreyImage("RGB"[index], self.pixels.shape)
         return np.asarray(self.pixels[..., index])
 
     @cached_property

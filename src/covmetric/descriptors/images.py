@@ -18,8 +18,8 @@ from covmetric._utils.tuning import IMAGES_PER_JOB
 from covmetric._utils.validation import FloatArray, IntArray, check_n_jobs
 from covmetric._utils.warning import warn
 from covmetric.descriptors.base import Descriptor
-from covmetric.descriptors.features import Feature, Features, feature_list, feature_names
-from covmetric.descriptors.reading import UnreadableImage, read_pixels
+from covmetric.descriptors.features import Feature, Features, GreyImage, feature_list, feature_names
+from covmetric.descriptors.reading import UnreadableImage, image_mode, read_pixels
 from covmetric.descriptors.regions import Regions, get_regions
 from covmetric.descriptors.strips import image_covariances
 
@@ -312,6 +312,9 @@ def _describe_image(job: _Job, features: list[Feature], single_region: bool) -> 
         )
     try:
         return _Described(job.index, image_covariances(pixels, features, boxes, mask), boxes)
+    except GreyImage as error:
+        named = GreyImage(error.feature, pixels.shape, image_mode(job.source))
+        return _Failure(job.index, _with_image_name(named, job))
     except ValueError as error:
         return _Failure(job.index, _with_image_name(error, job))
     except MemoryError:

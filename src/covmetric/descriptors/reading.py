@@ -198,7 +198,7 @@ def _stretched(pixels: FloatArray, low: float, high: float) -> FloatArray:
     return 255.0 * ((pixels / 2.0 - low / 2.0) / spread) if spread > 0.0 else np.zeros_like(pixels)
 
 
-def has_colours(source: Any) -> bool:
+def has_colours(source: Any) -> bool | None:
     """Return whether an image file is read in colour, from its header alone.
 
     Parameters
@@ -208,8 +208,8 @@ def has_colours(source: Any) -> bool:
 
     Returns
     -------
-    bool
-        False for grey images. True for colour images, and for files that are not images.
+    bool or None
+        True for colour images, False for grey images, and None for files that are not images.
 
     Raises
     ------
@@ -225,13 +225,45 @@ def has_colours(source: Any) -> bool:
     ...     has_colours(file.name)
     False
     """
+    mode = image_mode(source)
+    return None if mode is None else mode not in _GREY | _DEEP
+
+
+def image_mode(source: Any) -> str | None:
+    """Return Pillow's mode of an image, of a file from its header alone.
+
+    Parameters
+    ----------
+    source : path, PIL.Image.Image or array
+        The image.
+
+    Returns
+    -------
+    str or None
+        The mode, such as "L" for grey values and "RGB" for colours. None for arrays, and for files that are not images.
+
+    Raises
+    ------
+    OSError
+        If the file does not exist or cannot be accessed.
+
+    Examples
+    --------
+    >>> from PIL import Image
+    >>> image_mode(Image.new("L", (4, 4)))
+    'L'
+    """
+    if _is_pillow_image(source):
+        return str(source.mode)
+    if not isinstance(source, str | os.PathLike):
+        return None
     pillow = _import_pillow()
     with open(source, "rb") as file:
         try:
             with pillow.open(file) as image:
-                return image.mode not in _GREY | _DEEP
+                return str(image.mode)
         except Exception:  # reading the image explains what is wrong
-            return True
+            return None
 
 
 def _read_file(
@@ -300,5 +332,7 @@ def _reason(error: Exception, source: Any = None) -> str:
         return "there is not enough memory for its pixels"
     if source is not None and type(error).__name__ == "UnidentifiedImageError":
         size = os.stat(source).st_size
+        if size and os.fspath(source).lower().endswith(".csv"):
+            return "it is a CSV file, and images are files that Pillow reads, such as PNG, JPEG or TIFF"
         return "the file is empty" if size == 0 else f"Pillow does not recognise the format ({size} bytes)"
     return str(error) or type(error).__name__

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from covmetric._utils.validation import FloatArray, IntArray
-from covmetric.estimators.references import References
+from covmetric.estimators.references import References, shown_name
 from covmetric.learning.rules import describe_rule
 from covmetric.metric import LearnedMetric
 from covmetric.metric.interpretation import Explanation, explain_embedded
@@ -54,9 +54,9 @@ class Neighbor:
         Returns
         -------
         str
-            Text such as "textures/wood.png" or "number 3".
+            Text such as "textures/wood.png" or "example 3".
         """
-        return self.name or f"number {self.index}"
+        return shown_name(self.name, self.index)
 
 
 @dataclass(frozen=True, eq=False)

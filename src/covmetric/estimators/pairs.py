@@ -18,6 +18,7 @@ from covmetric._utils.validation import (
     positive_vector,
     signs,
 )
+from covmetric._utils.warning import warn
 from covmetric.constraints import LabelledPairs, bounded
 from covmetric.estimators.mixin import SolvedMixin, SolvingMixin
 from covmetric.estimators.pair_examples import examples_of_pairs
@@ -26,7 +27,7 @@ from covmetric.estimators.saving import SavedEstimator
 from covmetric.learning.examples import embedding_for
 from covmetric.learning.fit import FittedProblem, fit_constraints
 from covmetric.learning.progress import progress_callback
-from covmetric.learning.threshold import best_threshold, check_calibration
+from covmetric.learning.threshold import best_threshold, check_calibration, only_kind
 from covmetric.solvers import solving_with
 
 
@@ -94,7 +95,8 @@ class CovMetricPairs(SavedEstimator, SolvedMixin, SolvingMixin, BaseEstimator):
     components_ : array of shape (n, n)
         A square root of the learned matrix W: W = components_.T @ components_. See `LearnedMetric.components`.
     threshold_ : float
-        The distance up to which a pair is predicted to be similar.
+        The distance up to which a pair is predicted to be similar, at least 0. `fit` does not set it if all pairs are
+        of the same kind.
     result_ : SolveResult or None
         The solution, in units of `scale_` and in the coordinates of the prior; None if `lam` is inf.
     duality_gap_ : float
@@ -130,6 +132,7 @@ class CovMetricPairs(SavedEstimator, SolvedMixin, SolvingMixin, BaseEstimator):
     """
 
     _parts = ("metric_", "result_", "scale_", "classes_", "n_features_in_", "threshold_")
+    _optional_parts = ("threshold_",)
 
     def __init__(
         self,
@@ -177,6 +180,10 @@ class CovMetricPairs(SavedEstimator, SolvedMixin, SolvingMixin, BaseEstimator):
     ) -> Self:
         """Learn the metric, and calibrate the threshold on the same pairs.
 
+        A metric can be learned from similar pairs alone, or from dissimilar pairs alone, but a threshold between the
+        two kinds cannot. If all pairs are of the same kind, `fit` warns and sets no threshold, and `predict` needs
+        `calibrate_threshold` with pairs of both kinds, or `set_threshold`, first.
+
         Parameters
         ----------
         pairs : array of shape (K, 2, n, n), (K, 2, d) or (K, 2)
@@ -219,7 +226,16 @@ class CovMetricPairs(SavedEstimator, SolvedMixin, SolvingMixin, BaseEstimator):
         self._set_fitted(fitted.learned_metric(embedding), fitted)
         self.n_features_in_ = int(examples.shape[1])
         self.classes_ = np.array([-1, 1])
-        return self.calibrate_threshold(pairs, y, **calibration)
+        if hasattr(self, "threshold_"):
+            del self.threshold_  # of an earlier fit
+        kind = only_kind(similar)
+        if kind is None:
+            return self.calibrate_threshold(pairs, y, **calibration)
+        warn(
+            f"all {len(similar)} pairs are {kind}, so that no threshold was calibrated and predict cannot be called: "
+            "call calibrate_threshold with pairs of both kinds, or set_threshold with a distance"
+        )
+        return self
 
     @property
     def components_(self) -> FloatArray:
@@ -328,7 +344,7 @@ class CovMetricPairs(SavedEstimator, SolvedMixin, SolvingMixin, BaseEstimator):
         Raises
         ------
         AttributeError
-            If no threshold is set.
+            If no threshold is set, because all pairs that `fit` learned from were of the same kind.
         """
         check_is_fitted(self)
         if not hasattr(self, "threshold_"):
@@ -359,7 +375,7 @@ class CovMetricPairs(SavedEstimator, SolvedMixin, SolvingMixin, BaseEstimator):
         Parameters
         ----------
         threshold : float
-            The distance.
+            The distance, at least 0.
 
         Returns
         -------
@@ -369,11 +385,13 @@ class CovMetricPairs(SavedEstimator, SolvedMixin, SolvingMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If the threshold is not a finite number.
+            If the threshold is not a finite number, or is negative.
         """
         check_is_fitted(self)
         if not is_number(threshold):
             raise ValueError(f"threshold must be a number, got {threshold!r} of type {type(threshold).__name__}")
+        if threshold < 0.0:
+            raise ValueError(f"threshold must be a distance >= 0, got {threshold!r}; with 0, only equal examples match")
         self.threshold_ = float(threshold)
         return self
 
@@ -385,7 +403,7 @@ class CovMetricPairs(SavedEstimator, SolvedMixin, SolvingMixin, BaseEstimator):
         min_rate: float | None = None,
         beta: float = 1.0,
     ) -> Self:
-        """Choose the threshold on labelled pairs.
+        """Choose the threshold on labelled pairs of both kinds.
 
         Parameters
         ----------
@@ -409,9 +427,17 @@ class CovMetricPairs(SavedEstimator, SolvedMixin, SolvingMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If the pairs, the labels or a parameter is invalid.
+            If the pairs, the labels or a parameter is invalid, if all pairs are of the same kind, or if no threshold
+            reaches `min_rate`.
         """
         check_is_fitted(self)
         distances = self.pair_distance(pairs_valid)
-        self.threshold_ = best_threshold(distances, signs("y_valid", y_valid, len(distances)), strategy, min_rate, beta)
+        similar = signs("y_valid", y_valid, len(distances))
+        kind = only_kind(similar)
+        if kind is not None:
+            raise ValueError(
+                f"y_valid has only pairs that are {kind}, on which no threshold can be calibrated: pass pairs of both "
+                "kinds, or call set_threshold with a distance"
+            )
+        self.threshold_ = best_threshold(distances, similar, strategy, min_rate, beta)
         return self

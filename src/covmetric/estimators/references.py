@@ -55,6 +55,35 @@ class References:
     def __len__(self) -> int:
         return len(self.labels)
 
+    @property
+    def shown_names(self) -> list[str]:
+        """The name of each reference as people see it: its number in words if it has none."""
+        names = [None] * len(self) if self.names is None else self.names.tolist()
+        return [shown_name(name, i) for i, name in enumerate(names)]
+
+
+def shown_name(name: str | None, index: int) -> str:
+    """Return the name of an example as people see it.
+
+    Parameters
+    ----------
+    name : str or None
+        The name; None or "" if it has none.
+    index : int
+        The index of the example.
+
+    Returns
+    -------
+    str
+        The name, or the number in words.
+
+    Examples
+    --------
+    >>> shown_name("session2.npz[7]", 3), shown_name(None, 3)
+    ('session2.npz[7]', 'example 3')
+    """
+    return name or f"example {index}"
+
 
 @dataclass(frozen=True, eq=False)
 class Captions:

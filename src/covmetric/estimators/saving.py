@@ -38,9 +38,13 @@ _REQUESTS = "metadata_requests"
 
 
 class SavedEstimator(Savable):
-    """An estimator that can be saved: its parameters, and the fitted attributes that `_parts` names."""
+    """An estimator that can be saved: its parameters, and the fitted attributes that `_parts` names.
+
+    Those that `_optional_parts` names as well may be missing after `fit`.
+    """
 
     _parts: ClassVar[tuple[str, ...]]
+    _optional_parts: ClassVar[tuple[str, ...]] = ()
     metric_: LearnedMetric
     n_features_in_: int
     set_output: Callable[..., Any]
@@ -109,8 +113,8 @@ class SavedEstimator(Savable):
     def _restore(self, state: dict[str, Any]) -> None:
         """Check the fitted attributes, and set them."""
         names, output = state.pop("feature_names_in_", None), state.pop("_sklearn_output_config", None)
-        if set(state) != set(self._parts):
-            mismatch = sorted(set(state) ^ set(self._parts))
+        mismatch = sorted((set(state) ^ set(self._parts)) - set(self._optional_parts))
+        if mismatch:
             raise ValueError(f"the attributes {mismatch} of {type(self).__name__} are missing or unexpected")
         for name, value in state.items():
             if name in _CHECKS and not _CHECKS[name](value):

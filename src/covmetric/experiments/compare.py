@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from covmetric._utils.validation import IntArray, check_counts, check_nonnegative
+from covmetric.estimators.references import shown_name
 from covmetric.experiments.comparison_inputs import check_matrices_and_labels, check_methods, draw_seed
 from covmetric.experiments.fold_results import ComparisonTable, MethodRow
 from covmetric.experiments.fold_runs import FoldRun, run_fold
@@ -139,7 +140,7 @@ def _neighbors(
 
 def _check_example_names(names: Sequence[str] | None, count: int) -> list[str]:
     if names is None:
-        return [f"example {i}" for i in range(count)]
+        return [shown_name(None, i) for i in range(count)]
     if len(names) != count:
         raise ValueError(f"names must have one entry per matrix, {count} in all; got {len(names)}")
     return [str(name) for name in names]

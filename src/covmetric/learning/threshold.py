@@ -56,8 +56,8 @@ def best_threshold(
     """Return the best threshold for predicting whether a pair is similar from its distance.
 
     A pair is predicted to be similar if its distance is at most the threshold. The candidates lie halfway between
-    consecutive distinct distances, below the smallest distance and above the largest. If several candidates are
-    equally good, the smallest one is returned.
+    consecutive distinct distances, halfway between 0 and the smallest distance (unless it is 0), and above the
+    largest. If several candidates are equally good, the smallest one is returned.
 
     Parameters
     ----------
@@ -77,12 +77,13 @@ def best_threshold(
     Returns
     -------
     float
-        The threshold.
+        The threshold, which is never negative.
 
     Raises
     ------
     ValueError
-        If the strategy is unknown, or if its parameter is invalid.
+        If the strategy is unknown, if its parameter is invalid, or if no threshold reaches `min_rate`, because too many
+        dissimilar pairs have distance 0.
 
     Examples
     --------
@@ -96,7 +97,9 @@ def best_threshold(
     ends = np.flatnonzero(np.append(ascending[1:] > ascending[:-1], True)) + 1
     cuts = np.concatenate([[0], ends])
     middles = 0.5 * (ascending[ends[:-1] - 1] + ascending[ends[:-1]])
-    thresholds = np.concatenate([[ascending[0] - 1.0], middles, [ascending[-1] + 1.0]])
+    thresholds = np.concatenate([[0.5 * ascending[0]], middles, [ascending[-1] + 1.0]])
+    if ascending[0] == 0.0:  # no threshold rejects these pairs, because a distance of 0 is at most any threshold
+        cuts, thresholds = cuts[1:], thresholds[1:]
     counts = _Counts(
         np.concatenate([[0], np.cumsum(is_similar)])[cuts].astype(float),
         np.concatenate([[0], np.cumsum(~is_similar)])[cuts].astype(float),
@@ -104,7 +107,37 @@ def best_threshold(
         float((~is_similar).sum()),
     )
     scores = STRATEGIES[strategy](counts, beta, 0.0 if min_rate is None else min_rate)
-    return float(thresholds[int(np.argmax(scores))])
+    best = int(np.argmax(scores))
+    if scores[best] < 0.0:
+        raise ValueError(
+            f"no threshold recognises a fraction of {min_rate} of the dissimilar pairs (min_rate), because "
+            f"{counts.false_positives[0]:.0f} of {counts.negatives:.0f} have distance 0: lower min_rate to at most "
+            f"{float(counts.specificity[0])!r}, or leave such pairs out"
+        )
+    return float(thresholds[best])
+
+
+def only_kind(similar: FloatArray) -> str | None:
+    """Return the kind of the pairs if all are of the same kind, so that no threshold can be calibrated on them.
+
+    Parameters
+    ----------
+    similar : array of shape (K,)
+        +1 for similar pairs, -1 for dissimilar pairs.
+
+    Returns
+    -------
+    str or None
+        The kind in words, or None if both kinds occur.
+
+    Examples
+    --------
+    >>> only_kind(np.array([1.0, 1.0])), only_kind(np.array([1.0, -1.0]))
+    ('similar (+1)', None)
+    """
+    if (similar != similar[0]).any():
+        return None
+    return "similar (+1)" if similar[0] > 0.0 else "dissimilar (-1)"
 
 
 def check_calibration(strategy: str, min_rate: float | None, beta: float) -> None:

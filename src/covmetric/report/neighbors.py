@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os.path
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +12,7 @@ import numpy.typing as npt
 from covmetric._utils.distances import cross_distances, nearest_columns
 from covmetric._utils.turns import choose_in_turn
 from covmetric._utils.validation import FloatArray, IntArray
+from covmetric.estimators.references import References
 from covmetric.experiments.neighborhoods import MAX_QUERIES, N_NEIGHBORS
 from covmetric.metric import LearnedMetric
 from covmetric.report.content import Item, Neighbors, Query
@@ -44,7 +44,7 @@ class LabelledExamples:
     notes: Sequence[str] | None = None
 
     @classmethod
-    def of_references(cls, references: Any) -> LabelledExamples:
+    def of_references(cls, references: References) -> LabelledExamples:
         """Return the references of a classifier.
 
         Parameters
@@ -55,11 +55,10 @@ class LabelledExamples:
         Returns
         -------
         LabelledExamples
-            The references. One without a name gets its number.
+            The references, with the names that the commands print.
         """
-        names = [""] * len(references.labels) if references.names is None else [str(n) for n in references.names]
         labels = [_text(label) for label in references.labels.tolist()]
-        return cls(references.embedded, labels, _shown_names(names), references.thumbnails)
+        return cls(references.embedded, labels, references.shown_names, references.thumbnails)
 
 
 def neighbors_part(
@@ -195,14 +194,6 @@ def _explanation(count: int, total: int, own: bool, first: IntArray | None) -> s
         "metric. Blue, solid: the class of the query. Orange, dashed, with a cross: another class. The number is the "
         "distance, whose unit differs between the two."
     )
-
-
-def _shown_names(names: list[str]) -> list[str]:
-    """Return names without the folders that all of them share; a number where there is no name."""
-    paths = [name.replace("\\", "/") for name in names]
-    common = os.path.commonpath(paths) if all(paths) and len({p.startswith("/") for p in paths}) == 1 else ""
-    start = len(common) + 1 if common and all(len(p) > len(common) for p in paths) else 0
-    return [path[start:] or f"example {i}" for i, path in enumerate(paths)]
 
 
 def _text(label: Any) -> str:

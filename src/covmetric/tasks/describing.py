@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import clone
 
+from covmetric._utils.warning import warn
 from covmetric.datasets.inputs import Inputs
 from covmetric.descriptors import ImageCovariances, SeriesCovariances, has_colours
 
@@ -58,14 +59,30 @@ def choose_features(paths: Any, features: str | None) -> str:
     paths : list of paths
         The images.
     features : str or None
-        The features that the user asked for. None means "colour", or "grey" if an image has no colours.
+        The features that the user asked for. None means "colour", or "grey" if an image has no colours; a warning says
+        so if others have colours.
 
     Returns
     -------
     str
         A name from `covmetric.descriptors.FEATURE_SETS`.
     """
-    return features or ("colour" if all(map(has_colours, paths)) else "grey")
+    if features is not None:
+        return features
+    coloured = [has_colours(path) for path in paths]
+    n_grey, n_coloured = coloured.count(False), coloured.count(True)
+    if n_grey == 0:
+        return "colour"
+    if n_coloured:
+        first = paths[coloured.index(False)]
+        are_grey = f"is grey ({first})" if n_grey == 1 else f"are grey (the first is {first})"
+        others = "the other one" if n_coloured == 1 else f"the other {n_coloured}"
+        warn(
+            f"{n_grey} of {n_grey + n_coloured} images {are_grey}, so that the colours of {others} are not used: to "
+            "use them, leave the grey images out or convert them to RGB; if grey features are what you want, set "
+            "features='grey'"
+        )
+    return "grey"
 
 
 def describe_inputs(

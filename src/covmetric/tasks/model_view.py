@@ -28,7 +28,7 @@ class Neighbor:
     index : int
         Its index among the training examples.
     name : str
-        Its name, or its number if the model has no names.
+        Its name, or its number in words if the model has no names.
     label : str
         Its class.
     distance : float
@@ -340,12 +340,12 @@ class ModelView:
     def _as_neighbors(self, distances: FloatArray, indices: npt.NDArray[Any]) -> list[list[Neighbor]]:
         """Add names, labels and thumbnails to the result of a search."""
         references, labels = self._steps[-1].references_, self.labels
-        names, thumbnails = references.names, references.thumbnails
+        names, thumbnails = references.shown_names, references.thumbnails
         return [
             [
                 Neighbor(
                     i,
-                    str(i) if names is None else str(names[i]),
+                    names[i],
                     labels[i],
                     distance,
                     None if thumbnails is None else thumbnails[i],
