@@ -253,12 +253,19 @@ def test_steps_to_go_follow_from_two_windows_of_the_objective():
     primals = [10.0 + 2.0**-i for i in range(9)]
     recent = primals[4] - primals[8]
     expected = 4.0 * np.log(recent / (1e-6 * primals[-1])) / np.log(16.0)
-    assert hybrid._steps_to_go(primals, 1e-6) == pytest.approx(expected)
-    assert hybrid._steps_to_go([99.0, *primals], 1e-6) == pytest.approx(expected), "only the last two windows count"
-    assert hybrid._steps_to_go(primals[:8], 1e-6) == 0.0, "too early to judge"
-    assert hybrid._steps_to_go(primals, 1.0) == 0.0, "the decrease is within the tolerance"
-    assert hybrid._steps_to_go([10.0] * 9, 1e-6) == 0.0
-    assert hybrid._steps_to_go([10.0 - i for i in range(9)], 1e-6) == np.inf
+    far = -np.inf
+    assert hybrid._steps_to_go(primals, far, 1e-6) == pytest.approx(expected)
+    assert hybrid._steps_to_go([99.0, *primals], far, 1e-6) == pytest.approx(expected), "the last two windows count"
+    assert hybrid._steps_to_go(primals[:8], far, 1e-6) == 0.0, "too early to judge"
+    assert hybrid._steps_to_go(primals, far, 1.0) == 0.0, "the decrease is within the tolerance"
+    assert hybrid._steps_to_go([10.0] * 9, far, 1e-6) == 0.0
+    assert hybrid._steps_to_go([10.0 - i for i in range(9)], far, 1e-6) == np.inf
+
+
+def test_no_more_steps_are_expected_than_lead_to_the_dual():
+    """The objective falls by 1 in each step, from 2 now, and the dual is 0.5 below."""
+    assert hybrid._steps_to_go([10.0 - i for i in range(9)], 1.5, 1e-6) == pytest.approx(0.5)
+    assert hybrid._steps_to_go([10.0 + 2.0**-i for i in range(9)], 9.0, 1e-6) < 100.0
 
 
 def newton_state(primal=1.0, fraction=1.0, retreats=0, decrement=9.0):

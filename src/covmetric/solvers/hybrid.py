@@ -468,16 +468,21 @@ def _newton_crawls(problem: MetricProblem, state: HybridState) -> bool:
     newton = state.state
     steps = (_STEPS_AFTER_RETREAT + _STEPS_PER_ROW * problem.n) * newton.retreats
     if newton.decrement > _QUADRATIC:
-        steps = max(steps, _steps_to_go(state.primals, state.last.certificate.tol))
+        certificate = state.last.certificate
+        steps = max(steps, _steps_to_go(state.primals, certificate.dual, certificate.tol))
     return bool(steps * state.costs.newton_step > state.costs.interior)
 
 
-def _steps_to_go(primals: list[float], tol: float) -> float:
-    """Return the number of steps until the objective stops falling, if its decrease shrinks by the same factor."""
+def _steps_to_go(primals: list[float], dual: float, tol: float) -> float:
+    """Return the number of steps until the objective stops falling, if its decrease shrinks by the same factor.
+
+    It is no more than what is left at the present decrease, because the objective does not fall below the dual.
+    """
     if len(primals) <= 2 * _WINDOW:
         return 0.0
     earlier, recent = primals[-2 * _WINDOW - 1] - primals[-_WINDOW - 1], primals[-_WINDOW - 1] - primals[-1]
     left = recent / (max(tol, 1e-12) * max(1.0, abs(primals[-1])))
     if not left > 1.0:
         return 0.0
-    return _WINDOW * float(np.log(left)) / float(np.log(earlier / recent)) if earlier > recent else np.inf
+    steps = _WINDOW * float(np.log(left)) / float(np.log(earlier / recent)) if earlier > recent else np.inf
+    return min(steps, _WINDOW * (primals[-1] - dual) / recent)
