@@ -56,8 +56,8 @@ SPAN_FRACTION = 0.9
 # Embedded examples are thin if they have at least this many times as many rows as columns.
 THIN_RATIO = 4
 # The epochs that Dykstra usually takes until Newton's model holds: FIRST_EPOCHS (m/n)^FIRST_EPOCHS_COLUMNS
-# K^FIRST_EPOCHS_PAIRS, and the steps that Newton's method takes from there.
-FIRST_EPOCHS, FIRST_EPOCHS_COLUMNS, FIRST_EPOCHS_PAIRS, LAST_STEPS = 4.0, 0.5, 0.15, 2.0
+# K^FIRST_EPOCHS_PAIRS, times FIRST_EPOCHS_THICK if examples are not thin, and the steps of Newton's method from there.
+FIRST_EPOCHS, FIRST_EPOCHS_COLUMNS, FIRST_EPOCHS_PAIRS, FIRST_EPOCHS_THICK, LAST_STEPS = 4.0, 0.5, 0.15, 3.0, 2.0
 # The steps that Newton's method alone takes: FIRST_STEPS (P/n)^FIRST_STEPS_OBJECTIVE n^FIRST_STEPS_ROWS, where P/n is
 # the objective per row at the best multiple of the identity, or FIRST_OBJECTIVE if that is more.
 FIRST_STEPS, FIRST_STEPS_OBJECTIVE, FIRST_STEPS_ROWS, FIRST_OBJECTIVE = 2.7, 0.3, 0.2, 0.05

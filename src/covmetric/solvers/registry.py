@@ -9,6 +9,7 @@ from covmetric._utils.tuning import (
     FIRST_EPOCHS,
     FIRST_EPOCHS_COLUMNS,
     FIRST_EPOCHS_PAIRS,
+    FIRST_EPOCHS_THICK,
     FIRST_OBJECTIVE,
     FIRST_STEPS,
     FIRST_STEPS_OBJECTIVE,
@@ -97,7 +98,7 @@ def choose_solver(solver: str | Solver[Any], problem: MetricProblem) -> Solver[A
     >>> from covmetric import make_paper_problem
     >>> from covmetric.solvers import choose_solver
     >>> choose_solver("auto", make_paper_problem(n=10, K=50, seed=0))
-    Hybrid(first='dykstra', order='perm', memory=1073741824)
+    Hybrid(first='newton', order='perm', memory=1073741824)
     """
     chosen = get_solver(solver)
     if chosen is not None:
@@ -116,6 +117,8 @@ def _dykstra_pays(problem: MetricProblem) -> bool:
     objective = max(objective_per_row(problem, factor, ratios), FIRST_OBJECTIVE)
     steps = FIRST_STEPS * objective**FIRST_STEPS_OBJECTIVE * n**FIRST_STEPS_ROWS
     epochs = FIRST_EPOCHS * (m / n) ** FIRST_EPOCHS_COLUMNS * K**FIRST_EPOCHS_PAIRS
+    if THIN_RATIO * m > n:
+        epochs *= FIRST_EPOCHS_THICK
     return bool(epochs * epoch + LAST_STEPS * step < steps * step)
 
 
