@@ -52,9 +52,9 @@ def assert_same(found, expected):
 
 def problems():
     """Return problems whose solves take many steps, along a path of weights, with long and with short steps."""
-    yield from ((slack, random_problem(slack, 4, 4, lam=1e-5, seed=int(slack == "re"))) for slack in SLACKS)
+    yield from ((slack, random_problem(slack, 4, 4, lam=1e-5)) for slack in SLACKS)
     yield "thin", random_problem("is", 7, 1, lam=1e-6, seed=1)
-    yield "odd", random_problem("re", 9, 3, lam=1e-4, seed=5)
+    yield "odd", random_problem("re", 9, 3, lam=1e-4, seed=3)
 
 
 PROBLEMS = dict(problems())

@@ -382,7 +382,7 @@ def test_squared_distances_are_computed_anew_after_some_steps():
     assert lengths == [*range(1, 9), *range(9), 0, 1, 2]
 
 
-@pytest.mark.parametrize("seed", [11, 35, 85])
+@pytest.mark.parametrize("seed", [11, 35, 76])
 def test_the_path_starts_again_where_it_is_stuck(seed, monkeypatch):
     """On problems at the limits of double precision, the steps get stuck near the boundary of the cone."""
     follow_path, restarts = block_solver.follow_path, []
@@ -443,7 +443,7 @@ def test_points_of_a_line_search_are_light_once_the_distances_are_known(monkeypa
         return run(self, source, task)
 
     monkeypatch.setattr(Threads, "run", recorded)
-    result = solve(random_problem("is", 4, 4, lam=1e-4), "newton", tol=1e-9)
+    result = solve(random_problem("re", 9, 3, lam=1e-4, seed=3), "newton", tol=1e-9)
     assert result.status is Status.SOLVED
     rays, candidates_before = {}, set()
     for k, (name, light, change) in enumerate(kinds):

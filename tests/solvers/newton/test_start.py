@@ -59,13 +59,14 @@ def test_first_weight_fraction_is_one_without_active_pairs():
 
 @pytest.mark.parametrize("slack", SLACKS)
 def test_first_weight_fraction_is_proportional_to_the_columns_per_row(slack):
-    """With the same ratios, vectors start with n times smaller weights than square matrices."""
+    """With the same ratios, vectors start with 4 n times smaller weights than square matrices."""
     rng = np.random.default_rng(0)
-    square, thin = (
-        MetricProblem.from_differences(rng.standard_normal((20, 6, m)), np.ones(20), 1.0, 1e6, slack) for m in (6, 1)
+    square, half, thin = (
+        MetricProblem.from_differences(rng.standard_normal((20, 6, m)), np.ones(20), 1.0, 1e6, slack) for m in (6, 3, 1)
     )
     ratios = np.full(20, 2.0)
-    assert first_weight_fraction(thin, ratios) == pytest.approx(first_weight_fraction(square, ratios) / 6.0)
+    assert first_weight_fraction(half, ratios) == pytest.approx(first_weight_fraction(square, ratios) / 2.0)
+    assert first_weight_fraction(thin, ratios) == pytest.approx(first_weight_fraction(square, ratios) / (4.0 * 6.0))
     wide = MetricProblem.from_differences(rng.standard_normal((20, 6, 9)), np.ones(20), 1.0, 1e6, slack)
     assert first_weight_fraction(wide, ratios) == pytest.approx(first_weight_fraction(square, ratios))
 

@@ -6,12 +6,14 @@ from collections.abc import Callable
 
 import numpy as np
 
+from covmetric._utils.tuning import THIN_RATIO
 from covmetric._utils.validation import FloatArray
 from covmetric.problem import MetricProblem
 
 # The stiffness per dimension up to which the full weights are used from the beginning, if examples have as many columns
-# as rows. The curvature along a pair with fewer columns is larger than that along the identity, by a factor of n/m.
-_MAX_STIFFNESS = 20.0
+# as rows. The curvature along a pair with fewer columns is larger than that along the identity, by a factor of n/m. If
+# they are thin, the second number counts, because steps that reach the boundary of the cone take longer to recover.
+_MAX_STIFFNESS, _MAX_STIFFNESS_THIN = 100.0, 25.0
 # The steps of Newton's method from the identity: a multiple of powers of the objective per row, and of n
 # (python -m benchmarks.cells).
 _STEPS, _OBJECTIVE_EXPONENT, _ROWS_EXPONENT = 2.7, 0.22, 0.2
@@ -193,5 +195,5 @@ def fraction_for(stiff: float, n: int, m: int) -> float:
     float
         In (0, 1].
     """
-    limit = _MAX_STIFFNESS * min(1.0, m / n)
+    limit = (_MAX_STIFFNESS_THIN if THIN_RATIO * m <= n else _MAX_STIFFNESS) * min(1.0, m / n)
     return min(1.0, limit / stiff) if stiff > 0.0 else 1.0
