@@ -91,8 +91,8 @@ def test_objective_per_row_is_that_of_the_problem(slack):
     assert start.objective_per_row(problem, factor, ratios) == pytest.approx(problem.primal(factor @ factor.T) / 5)
 
 
-def test_steps_from_the_identity_follow_the_objective():
-    """2.7 (P/n)^0.22 n^0.2, but at most 15 + n/15."""
+def test_steps_from_the_identity_follow_the_objective(monkeypatch):
+    """2.7 (P/n)^0.22 n^0.2, or 3.5 + n/30 for each point of the path."""
     problem = make_paper_problem(5, 30, 1e-2, 0)
     factor, _ = start.best_multiple(problem, 1.0)
     objective = problem.primal(factor @ factor.T) / 5
@@ -100,7 +100,9 @@ def test_steps_from_the_identity_follow_the_objective():
     assert start.steps_from_identity(problem) == pytest.approx(2.7 * objective**0.22 * 5**0.2)
     idle = problem.replace(weights=1e-12)
     assert start.steps_from_identity(idle) == pytest.approx(2.7 * 0.05**0.22 * 5**0.2)
-    assert start.steps_from_identity(problem.replace(weights=1e12)) == pytest.approx(15.0 + 5 / 15)
+    for fraction, points in ((0.9, 2), (0.4, 2), (0.51 / 10.0, 2), (0.49 / 10.0, 3), (0.49 / 100.0, 4)):
+        monkeypatch.setattr(start, "first_weight_fraction", lambda problem, ratios, fraction=fraction: fraction)
+        assert start.steps_from_identity(problem) == pytest.approx(points * (3.5 + 5 / 30))
 
 
 def test_stiffness_is_the_curvature_along_multiples():

@@ -382,7 +382,7 @@ def test_squared_distances_are_computed_anew_after_some_steps():
     assert lengths == [*range(1, 9), *range(9), 0, 1, 2]
 
 
-@pytest.mark.parametrize("seed", [11, 35, 76])
+@pytest.mark.parametrize("seed", [11, 35, 85])
 def test_the_path_starts_again_where_it_is_stuck(seed, monkeypatch):
     """On problems at the limits of double precision, the steps get stuck near the boundary of the cone."""
     follow_path, restarts = block_solver.follow_path, []

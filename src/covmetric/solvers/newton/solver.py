@@ -12,7 +12,7 @@ from covmetric.solvers.base import Solver, StepFailed, StepStalled, is_degenerat
 from covmetric.solvers.interrupt import check_interrupt
 from covmetric.solvers.newton.dual_candidates import DualCandidates, coincident_terms
 from covmetric.solvers.newton.linesearch import Ray, search
-from covmetric.solvers.newton.start import best_multiple, first_weight_fraction
+from covmetric.solvers.newton.start import GROWTH, NEARLY_ALL, best_multiple, first_weight_fraction
 from covmetric.solvers.newton.stretch import Stretch, inverse_step_factor
 from covmetric.solvers.systems import ActiveTerms, System, choose_system, rates_along
 
@@ -32,10 +32,8 @@ _CENTRED = 2.0
 # below _NEARLY_CENTRED, a new start would lose more than it gains, and _LONG_PATIENCE counts if it is more.
 _PATIENCE, _MAX_RETREATS = 8, 6
 _NEARLY_CENTRED, _LONG_PATIENCE = 20.0, 20
-# The factor by which the fraction of the weights grows at first, and its minimum after retreats.
-GROWTH, _MIN_GROWTH = 10.0, 3.0
-# From this fraction on the full weights are used, because one more point on the path would take longer.
-_NEARLY_ALL = 0.5
+# The smallest factor by which the fraction of the weights grows after retreats.
+_MIN_GROWTH = 3.0
 
 
 @dataclass
@@ -358,7 +356,7 @@ def follow_path(state: PathState, t: float, decrement: float) -> bool:
     state.steps_at_fraction += 1
     if t == 0.0 or decrement <= _CENTRED:
         grown = state.fraction_growth * state.weight_fraction
-        nearly_all = 1.0 if state.retreats else _NEARLY_ALL  # after a retreat, the path is followed closely
+        nearly_all = 1.0 if state.retreats else NEARLY_ALL  # after a retreat, the path is followed closely
         state.weight_fraction = 1.0 if grown > nearly_all else grown
         state.steps_at_fraction = 0
     degenerate = is_degenerate(state.C)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -18,8 +19,11 @@ _MAX_STIFFNESS, _MAX_STIFFNESS_THIN = 100.0, 25.0
 # (python -m benchmarks.cells).
 _STEPS, _OBJECTIVE_EXPONENT, _ROWS_EXPONENT = 2.7, 0.22, 0.2
 _SMALL_OBJECTIVE = 0.05
-# If the path begins with a fraction of the weights, it takes about this many steps, and more for each row.
-_PATH_STEPS, _PATH_STEPS_PER_ROW = 15.0, 1.0 / 15.0
+# If it begins with a fraction of the weights, each point of the path takes this many, and more for each row of W.
+_STEPS_PER_POINT, _STEPS_PER_POINT_AND_ROW = 3.5, 1.0 / 30.0
+# The factor by which the fraction of the weights grows at first, and the fraction from which on the full weights are
+# used, because one more point on the path would take longer.
+GROWTH, NEARLY_ALL = 10.0, 0.5
 # The accuracy of w, for the start w I, and the limit on the number of steps.
 _ACCURACY, _MAX_STEPS = 1e-2, 100
 
@@ -143,7 +147,8 @@ def steps_from_identity(problem: MetricProblem) -> float:
     """Return the number of steps that Newton's method is expected to take from the identity.
 
     It grows with the objective per row at the start, because each of the first steps lowers the objective by about a
-    constant. Half of the predictions are within a factor of 1.4.
+    constant. If the path begins with a fraction of the weights, it is proportional to the number of its points. Half of
+    the predictions are within a factor of 1.4.
 
     Parameters
     ----------
@@ -154,9 +159,12 @@ def steps_from_identity(problem: MetricProblem) -> float:
     -------
     float
     """
-    n, objective = problem.n, objective_per_row(problem, *best_multiple(problem, 1.0))
-    steps = _STEPS * float(max(objective, _SMALL_OBJECTIVE) ** _OBJECTIVE_EXPONENT * n**_ROWS_EXPONENT)
-    return min(steps, _PATH_STEPS + _PATH_STEPS_PER_ROW * n)
+    n, (factor, ratios) = problem.n, best_multiple(problem, 1.0)
+    fraction = first_weight_fraction(problem, ratios)
+    if fraction < 1.0:
+        return path_length(fraction) * (_STEPS_PER_POINT + _STEPS_PER_POINT_AND_ROW * n)
+    objective = max(objective_per_row(problem, factor, ratios), _SMALL_OBJECTIVE)
+    return _STEPS * float(objective**_OBJECTIVE_EXPONENT * n**_ROWS_EXPONENT)
 
 
 def first_weight_fraction(problem: MetricProblem, ratios: FloatArray) -> float:
@@ -197,3 +205,18 @@ def fraction_for(stiff: float, n: int, m: int) -> float:
     """
     limit = (_MAX_STIFFNESS_THIN if THIN_RATIO * m <= n else _MAX_STIFFNESS) * min(1.0, m / n)
     return min(1.0, limit / stiff) if stiff > 0.0 else 1.0
+
+
+def path_length(fraction: float) -> int:
+    """Return the number of points of the path that begins with a fraction of the weights, if it never retreats.
+
+    Parameters
+    ----------
+    fraction : float
+        In (0, 1].
+
+    Returns
+    -------
+    int
+    """
+    return 1 if fraction >= 1.0 else 1 + max(1, math.ceil(math.log(NEARLY_ALL / fraction) / math.log(GROWTH)))
