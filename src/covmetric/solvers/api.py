@@ -63,8 +63,8 @@ def solve(
     solver : {'auto', 'newton', 'dykstra', 'hybrid', 'interior'} or Solver, default='auto'
         'dykstra' is the paper's method in permuted order; for the other orders, pass `Dykstra(order=...)`. 'newton' is
         a second-order method, and 'interior' an interior-point method for problems on which the others crawl. 'hybrid'
-        combines the three, beginning with Dykstra. 'auto' is the hybrid that begins with Newton unless the examples
-        have many more rows than columns (docs/performance/solvers.md).
+        combines the three, beginning with Dykstra. 'auto' is the hybrid that begins with Dykstra or with Newton,
+        whichever is expected to be faster (docs/performance/solvers.md).
     tol : float, default=1e-6
         The tolerance on the relative gap, gap / max(1, |primal|). 0 disables the gap and stall tests: the solver makes
         exactly `max_iter` iterations, and the status is MAX_ITER without a warning.

@@ -241,10 +241,12 @@ class Hybrid(Solver[HybridState]):
     """Dykstra's algorithm until Newton's model holds, then Newton's method; an interior-point method if either crawls.
 
     An iteration is an epoch or a step. Newton's method takes over once the certified relative gap is below 0.1, unless
-    Dykstra is about to finish. The measured decreases of the gap (Dykstra) and of the objective (Newton) tell how many
-    more epochs or steps are needed. If they would take longer than the interior-point method, that method solves the
-    problem: its number of steps hardly depends on the scale of the data, but its steps are more expensive. Epochs also
-    end if Newton's method from the beginning is expected to be faster.
+    Dykstra is about to finish. Dykstra estimates its gap every few epochs, which costs little; the gap is certified
+    when the estimate says that the tolerance or the time for Newton's method has come. The decreases of the gap
+    (Dykstra) and of the objective (Newton) tell how many more epochs or steps are needed. If they would take longer
+    than the interior-point method, that method solves the problem: its number of steps hardly depends on the scale of
+    the data, but its steps are more expensive. Epochs also end if Newton's method from the beginning is expected to be
+    faster.
 
     Parameters
     ----------
