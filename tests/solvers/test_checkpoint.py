@@ -67,8 +67,11 @@ def test_resumed_after_every_step(name, dense, path, monkeypatch):
     monkeypatch.setattr(block_solver, "matrix_pays", lambda *_: dense)
     problem = PROBLEMS[name]
     expected = solve(problem, "newton", tol=1e-9)
-    assert expected.n_iter > 5
-    for steps in range(1, expected.n_iter):
+    limits = range(1, expected.n_iter)
+    # A solve that ends at its limit is certified there, which may prove the last step unnecessary.
+    too_few = [n for n in limits if quiet(problem, "newton", tol=1e-9, max_iter=n).status is Status.MAX_ITER]
+    assert len(too_few) > 5
+    for steps in too_few:
         part = quiet(problem, "newton", tol=1e-9, checkpoint=path, max_iter=steps)
         assert (part.status, part.n_iter) == (Status.MAX_ITER, steps)
         assert path.exists()
