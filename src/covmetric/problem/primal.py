@@ -119,13 +119,16 @@ class Primal:
         PrimalPoint or None
             None if W is not positive definite, or too close to singular to tell.
         """
-        factor, failed = lapack.dpotrf(W, lower=True, clean=True)
-        if failed:
-            return None
-        inverse, _ = lapack.dtrtri(factor, lower=True)
-        # L L^T = W + E for the computed factor L, with |E_ij| <= (n + 1) u w_i w_j (Higham 2002, theorem 10.5).
-        spread = np.abs(inverse) @ np.sqrt(W.diagonal())
-        error = (len(W) + 1) * _UNIT * float(spread @ spread)
+        if is_multiple_of_identity(W) and W[0, 0] == 1.0:  # as at the start of a solve; the factor is exact
+            factor, inverse, error = W, W, 0.0
+        else:
+            factor, failed = lapack.dpotrf(W, lower=True, clean=True)
+            if failed:
+                return None
+            inverse, _ = lapack.dtrtri(factor, lower=True)
+            # L L^T = W + E for the computed factor L, with |E_ij| <= (n + 1) u w_i w_j (Higham 2002, theorem 10.5).
+            spread = np.abs(inverse) @ np.sqrt(W.diagonal())
+            error = (len(W) + 1) * _UNIT * float(spread @ spread)
         if error < _SAFE:
             point = self._assembled(W, factor, inverse, 0.0, self.quick_losses(W), error)
             if point.rounding <= tolerated(tol) * max(1.0, abs(point.value)):
@@ -218,7 +221,7 @@ class Primal:
 
     def _loss_sum(self, s: FloatArray, shift: FloatArray) -> LossSum:
         """Return the sum of the losses; `shift` bounds the error of s."""
-        possible = np.flatnonzero(self._similar * (s - 1.0) > -shift)
+        possible = (self._similar * (s - 1.0) > -shift).nonzero()[0]
         return LossSum(*self._losses(possible, s[possible], shift[possible]), s)
 
     def _losses(self, pairs: IntArray, s: FloatArray, shift: FloatArray) -> tuple[float, float]:
