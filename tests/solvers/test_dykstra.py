@@ -259,3 +259,36 @@ def test_the_estimated_gap_follows_the_certified_one():
     gaps = result.history.gap / np.maximum(1.0, np.abs(result.history.primal))
     ratios = np.array(estimates) / gaps[:-1]
     assert (ratios[:8] < 3.0).all() and (np.array(estimates)[:8] > 0.3 * gaps[1:9]).all()
+
+
+@pytest.mark.parametrize("m", [1, 6])
+def test_idle_pairs_are_left_out_in_two_of_three_epochs(m):
+    """Pairs without a multiplier whose bound held at their last visit; the optimum is that of all pairs."""
+    rng = np.random.default_rng(0)
+    F, similar = rng.standard_normal((60, 6, m)), rng.choice([-1, 1], 60)
+    problem = MetricProblem.from_differences(F, similar, np.where(similar > 0, 8.0 * m, 3.0 * m), 20.0)
+    solver, point = Dykstra(), problem.certified(None, np.zeros(60))
+    state = solver.start(problem, point, np.random.default_rng(0))
+    state.skips_idle = True
+    left_out = falling = 0
+    for epoch in range(300):
+        idle = (state.alpha == 0.0) & (problem.similar * (state.visited[0] - 1.0) <= 0.0)
+        before, seen, alpha = state.visits, state.visited.copy(), state.alpha.copy()
+        solver.step(problem, state)
+        if epoch % 3:
+            assert state.visits - before == np.count_nonzero(~idle)
+            np.testing.assert_array_equal(state.visited[:, idle], seen[:, idle])
+            np.testing.assert_array_equal(state.alpha[idle], alpha[idle])
+            left_out += np.count_nonzero(idle)
+            falling += np.count_nonzero((alpha > 0.0) & (problem.similar * (seen[0] - 1.0) <= 0.0))
+        else:
+            assert state.visits - before == 60
+    assert left_out > 100 and falling > 0
+    assert problem.certify(None, state.alpha).relative_gap < 1e-9
+
+
+def test_the_papers_method_visits_all_pairs():
+    problem = make_paper_problem(6, 15, 1e-1, seed=4)
+    result = solve(problem, Dykstra(), tol=0, max_iter=5, random_state=0)
+    assert (result.multipliers == 0.0).any()
+    assert result.history.projections[-1] == 5 * 15

@@ -64,7 +64,8 @@ def test_iterations_are_epochs_plus_steps(lam, monkeypatch):
     result = solve(problem, Hybrid())
     assert sum(count > 0 for count in counts.values()) >= 2
     assert result.n_iter == sum(counts.values()) == result.history.n_iter[-1]
-    assert result.history.projections[-1] == counts["dykstra"] * problem.n_pairs
+    # Most epochs leave out idle pairs while the gap falls slowly.
+    assert counts["dykstra"] < result.history.projections[-1] <= counts["dykstra"] * problem.n_pairs
 
 
 def test_projections_of_all_phases_are_added(monkeypatch):

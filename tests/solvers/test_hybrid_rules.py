@@ -95,12 +95,12 @@ def test_certificates_are_due_when_a_goal_may_be_reached():
         return hybrid._certificate_pays(state_after(*gaps, state=dykstra, is_estimated=estimated, costs=costs), 1e-6)
 
     costs = replace(COSTS, certificate=1.0, newton_step=1e9)
-    assert [pays(1.0, 0.5, work=work, costs=costs) for work in (19.9, 20.0)] == [False, True], "at the latest"
+    assert [pays(1.0, 0.5, work=work, costs=costs) for work in (39.9, 40.0)] == [False, True], "at the latest"
     assert [pays(1.0, gap, costs=costs) for gap in (0.51e-6, 0.49e-6)] == [False, True], "half the tolerance"
     assert not pays(1.0, 0.49e-6, costs=costs, estimated=False), "nothing is known of the last epoch"
-    # Newton's method takes over at half of the gap at which its model holds, so that the certificate confirms it.
+    # Newton's method takes over at two thirds of the gap at which its model holds, so that the certificate confirms it.
     cheap = replace(COSTS, newton_step=1e-9, certificate=1e-9)
-    assert [pays(1.0, gap, costs=cheap) for gap in (0.051, 0.049)] == [False, True]
+    assert [pays(1.0, gap, costs=cheap) for gap in (0.066, 0.064)] == [False, True]
 
 
 def test_newton_takes_over_if_its_model_holds_and_it_is_faster():
@@ -159,8 +159,12 @@ def test_dykstra_crawls_if_another_method_is_faster_from_the_beginning(rival):
     # The first rate may be wrong by a factor of two.
     first = (factor**2 * 0.5, None, 0.5)
     assert not crawls(0.51 * 20.0, first, epoch=1.0) and crawls(0.49 * 20.0, first)
-    # Four epochs are a fifth of twenty.
-    assert not crawls(20.1, (1.0, 0.9, 0.9, 0.9, 0.9)) and crawls(19.9, (1.0, 0.9, 0.9, 0.9, 0.9))
+    # The four epochs are judged if they took a fifth of the other's time, divided by how many times as fast that is.
+    epoch, other = 2.0 / 7.0, 60.0 / 7.0  # 10 epochs and 5 steps of 2 seconds take 1.5 times as long as the other
+    assert 4 * epoch == pytest.approx(0.2 * other / 1.5)
+    assert not crawls(1.01 * other, gaps, epoch) and crawls(0.99 * other, gaps, epoch)
+    # At most two times, because the gap need not shrink in every epoch: four epochs are a tenth of forty.
+    assert not crawls(40.1, (1.0, 0.9, 0.9, 0.9, 0.9)) and crawls(39.9, (1.0, 0.9, 0.9, 0.9, 0.9))
 
 
 def test_the_gap_is_estimated_as_often_as_it_is_cheap(monkeypatch):
@@ -177,6 +181,17 @@ def test_the_gap_is_estimated_as_often_as_it_is_cheap(monkeypatch):
     state.state.work_since_estimate = 0.0
     solver.step(PROBLEM, state)
     assert not state.is_estimated, "the estimate is that of an earlier epoch"
+
+
+@pytest.mark.parametrize(("rate", "expected"), [(0.29, True), (0.31, False)])
+def test_idle_pairs_are_left_out_while_the_gap_falls_slowly(rate, expected, monkeypatch):
+    solver, point = Hybrid(), PROBLEM.certified(None, np.zeros(PROBLEM.n_pairs))
+    state = solver.start(PROBLEM, point, np.random.default_rng(0))
+    assert state.state.skips_idle is False, "nothing is known yet"
+    state.gaps, state.n_iter, state.state.work_since_estimate = [(0, 1.0), (1, 0.9)], 3, np.inf
+    monkeypatch.setattr(Dykstra, "estimated_gap", lambda self, problem, state: 0.9 * np.exp(-rate))
+    solver._crawls(PROBLEM, state)
+    assert state.state.skips_idle == expected
 
 
 @pytest.mark.parametrize(("gap", "gives_up"), [(0.31, True), (0.29, False)])

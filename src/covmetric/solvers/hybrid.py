@@ -41,13 +41,17 @@ _SMALLER_GAP = 30.0
 _STEPS_AFTER_RETREAT, _STEPS_PER_ROW = 15.0, 1.0 / 6.0
 # Dykstra's gap is estimated as soon as the epochs have taken this many times as long as an estimate, and certified at
 # the latest when they have taken this many times as long as a certificate.
-_ESTIMATE_TIMES, _CERTIFICATE_TIMES = 4.0, 20.0
+_ESTIMATE_TIMES, _CERTIFICATE_TIMES = 4.0, 40.0
+# If the logarithm of the gap falls by less than this per epoch, most epochs leave out idle pairs.
+_SLOW = 0.3
 # The rate of Dykstra is judged after this many epochs. The first estimate of it is known up to about a factor.
 _FIRST_EPOCHS, _DOUBT = 2, 2.0
 # It is judged only after this fraction of the time of the other method, because the gap need not shrink in every epoch.
-_PATIENCE = 0.2
+# If the other method is clearly faster, that time is shorter by the ratio of the two, but at most by this factor.
+_PATIENCE, _MAX_HURRY = 0.2, 2.0
 # A goal counts as reached if the estimated gap is this fraction of it, because an epoch costs less than a certificate.
-_WITHIN = 0.5
+# The second number is that of the gap for Newton's method.
+_WITHIN, _WITHIN_NEWTON = 0.5, 0.65
 # Dykstra needs about this many times the epochs that its rate so far predicts, because the decrease slows down.
 _SLOWING = 1.5
 # After Dykstra has crawled, Newton's method gives up a warm start if the gap at its first certificate still exceeds
@@ -324,6 +328,7 @@ class Hybrid(Solver[HybridState]):
         # The estimate is that of a moment within the last epoch, and close to the gap before it.
         state.record_gap(state.n_iter - 1, state.solver.estimated_gap(problem, state.state))
         state.is_estimated = True
+        state.state.skips_idle = state.rate < _SLOW
         return _dykstra_crawls(problem, state)
 
     def _give_up(self, problem: MetricProblem, state: HybridState, point: CertifiedPoint) -> None:
@@ -438,7 +443,7 @@ def _certificate_pays(state: HybridState, tol: float) -> bool:
         return True
     if not state.is_estimated:
         return False
-    state.ends_epochs = state.gap <= _WITHIN * _NEWTON_GAP and _newton_takes_over(state)
+    state.ends_epochs = state.gap <= _WITHIN_NEWTON * _NEWTON_GAP and _newton_takes_over(state)
     return state.ends_epochs or state.gap <= _WITHIN * tol
 
 
@@ -459,10 +464,10 @@ def _dykstra_crawls(problem: MetricProblem, state: HybridState) -> bool:
     if epochs < _FIRST_EPOCHS or state.gap <= _NEWTON_GAP:
         return False
     other = min(state.newton_seconds(problem), costs.interior)
-    if epochs * costs.epoch < _PATIENCE * other:
+    predicted = _epochs_to(state, _NEWTON_GAP) * costs.epoch + costs.newton_from(_NEWTON_GAP)
+    if predicted <= (1.0 if len(state.gaps) > 2 else _DOUBT) * other:
         return False
-    doubt = 1.0 if len(state.gaps) > 2 else _DOUBT
-    return _epochs_to(state, _NEWTON_GAP) * costs.epoch + costs.newton_from(_NEWTON_GAP) > doubt * other
+    return epochs * costs.epoch >= _PATIENCE * other / min(predicted / other, _MAX_HURRY)
 
 
 def _newton_crawls(problem: MetricProblem, state: HybridState) -> bool:

@@ -246,7 +246,7 @@ def _logdet(C: FloatArray) -> float:
 
 def _active_terms(problem: MetricProblem, state: NewtonState, weights: FloatArray) -> ActiveTerms:
     """Return the contributions of the active pairs to the gradient and the Hessian, with these weights."""
-    active = np.flatnonzero(problem.terms.active(state.s) & (state.s > 0.0))
+    active = (problem.terms.active(state.s) & (state.s > 0.0)).nonzero()[0]
     s, b, c = state.s[active], problem.bounds[active], weights[active]
     ratio = c / b
     return ActiveTerms(
@@ -273,15 +273,17 @@ def _direction(problem: MetricProblem, terms: ActiveTerms, system: System) -> Ne
 
 def _rates(problem: MetricProblem, dW: FloatArray, active: IntArray, active_rates: FloatArray | None) -> FloatArray:
     """Return <A_k, dW> of all pairs, using the values of the active pairs if the system has computed them."""
-    if active_rates is None or problem.sums.lower_triangles() is not None:
-        return rates_along(problem.sums, dW)
-    if len(active) == problem.n_pairs:
+    n_others, sums = problem.n_pairs - len(active), problem.sums
+    # A product with each example takes less work than one with each of the other pairs if these are more.
+    if active_rates is None or sums.lower_triangles() is not None or n_others > len(sums.rows):
+        return rates_along(sums, dW)
+    if n_others == 0:
         return active_rates
     rates = np.empty(problem.n_pairs)
     rates[active] = active_rates
     others = np.ones(problem.n_pairs, dtype=bool)
     others[active] = False
-    rates[others] = problem.sums.inner_products(dW, np.flatnonzero(others))
+    rates[others] = sums.inner_products(dW, np.flatnonzero(others))
     return rates
 
 

@@ -138,8 +138,12 @@ class PairSystem(System):
         """Return <B_j, B_k> of all active pairs, as a new array."""
         return np.asarray(self._V @ self._V.T)
 
+    def _factor(self) -> FloatArray:
+        """Return the factor of I + diag(roots) <B_j, B_k> diag(roots)."""
+        return self._factored(self._inner_products())
+
     def _factored(self, inner_products: FloatArray) -> FloatArray:
-        """Return the factor of I + diag(roots) <B_j, B_k> diag(roots); the argument is overwritten."""
+        """Return the same factor, given the inner products, which are overwritten."""
         inner_products *= self._roots
         inner_products *= self._roots[:, None]
         inner_products.reshape(-1)[:: len(self._roots) + 1] += 1.0  # a view
@@ -148,8 +152,7 @@ class PairSystem(System):
     def solve(self, r: FloatArray) -> FloatArray:
         if len(self._roots) == 0:
             return r.copy()
-        factor = self._factored(self._inner_products())
-        x = lapack.dpotrs(factor, self._roots * self.rates(r), overwrite_b=True)[0]
+        x = lapack.dpotrs(self._factor(), self._roots * self.rates(r), overwrite_b=True)[0]
         return np.asarray(r - self.weighted_sum(x * self._roots))
 
     @functools.cached_property
@@ -199,6 +202,16 @@ class ThinSystem(PairSystem):
         rows = self._G.reshape(-1, self._G.shape[2])
         image = (rows @ self._terms.half.unpack(x)).reshape(self._G.shape)
         return np.asarray(np.einsum("kan,kan->k", image, self._G))
+
+    def _factor(self) -> FloatArray:
+        if self._G.shape[1] > 1:
+            return super()._factor()
+        # Scaled columns make the scaled matrix without another pass over it. Only one triangle is computed.
+        scaled = self._G[:, 0] * np.sqrt(self._roots)[:, None]
+        matrix = blas.dsyrk(1.0, scaled.T, trans=True)
+        matrix *= matrix
+        matrix.reshape(-1, order="F")[:: len(matrix) + 1] += 1.0  # a view
+        return cholesky(matrix)
 
     def _inner_products(self) -> FloatArray:
         m = self._G.shape[1]
