@@ -68,13 +68,17 @@ def literal_seconds(problem, order: str, seed: int = 0, tol: float = 1e-6) -> fl
 
 
 def lbfgs_seconds(problem, optimum: float, tol: float = 1e-6) -> float:
-    """Return the seconds of SciPy's L-BFGS on P(L L^T), with log-diagonal Cholesky factors L, to within tol of P*."""
-    n = problem.n
-    A, y, b, c, _ = naive.data(problem)
+    """Return the seconds of SciPy's L-BFGS on P(L L^T), with log-diagonal Cholesky factors L, to within tol of P*.
+
+    The matrices A_k are part of its time, as those of the other methods are.
+    """
+    started = time.process_time()
+    n, (i, j) = problem.n, problem.pairs.T
+    y, b, c, slack = problem.similar, problem.bounds, problem.weights, problem.slack
+    F = problem.embedded[i] - problem.embedded[j]
+    flat = (F @ np.swapaxes(F, 1, 2)).reshape(len(F), -1)
     rows, columns = np.tril_indices(n)
     diagonal = rows == columns
-    flat = A.reshape(len(A), -1)
-    slack = problem.slack
 
     def unpack(x):
         L = np.zeros((n, n))
@@ -99,7 +103,6 @@ def lbfgs_seconds(problem, optimum: float, tol: float = 1e-6) -> float:
         if value_and_gradient(x)[0] <= optimum + tol * max(1.0, abs(optimum)):
             raise Close
 
-    started = time.process_time()
     try:
         minimize(
             value_and_gradient, np.zeros(len(rows)), jac=True, method="L-BFGS-B", callback=check,
@@ -130,6 +133,11 @@ def cvxpy_seconds(problem, solver: str) -> float:
     return time.perf_counter() - started
 
 
+def _mean(ratios: list[float]) -> float:
+    """Return the geometric mean."""
+    return float(np.exp(np.mean(np.log(ratios))))
+
+
 def grid() -> None:
     print("The paper's grid: K = 50, slack 'is', seed 0. Milliseconds to the relative gap in brackets.")
     print("paper: a literal NumPy implementation, with its preparation and without certificates. L-BFGS: stops at 1e-6")
@@ -142,7 +150,7 @@ def grid() -> None:
         f"{'':>4} {'':>7} {'(1e-6)':>10} {'(1e-6)':>10} {'(1e-6)':>8} {'(1e-6)':>7} {'(1e-9)':>7} {'(1e-6)':>7} "
         f"{'(1e-6)':>8} {'default':>9} {'default':>9}   {'perm 1e-9':>8} {'1e-6':>5} {'1e-9':>8}"
     )
-    ratios, rand_ratios = [], []
+    ratios, rand_ratios, over_lbfgs = [], [], []
     for n in SIZES:
         for lam in LAMBDAS:
             problem = make_paper_problem(n, 50, lam, seed=0)
@@ -162,13 +170,14 @@ def grid() -> None:
                     for _ in range(3):
                         # A copy without caches, so that the time to build them counts in every solve.
                         best[name] = min(best[name], timed(solve, without_caches(problem), solver, tol)[0])
-                best["lbfgs"] = min(best["lbfgs"], lbfgs_seconds(problem, optimum))
+                best["lbfgs"] = min(best["lbfgs"], *(lbfgs_seconds(problem, optimum) for _ in range(3)))
             rounds = {10: ROUNDS, 50: 1}.get(n, 0)
             clarabel = min((cvxpy_seconds(problem, "CLARABEL") for _ in range(rounds)), default=np.nan)
             scs = min((cvxpy_seconds(problem, "SCS") for _ in range(rounds)), default=np.nan)
             ms = {name: 1e3 * seconds for name, seconds in best.items()}
             ratios.append(best["perm"] / best["newton9"])
             rand_ratios.append(best["rand"] / best["newton9"])
+            over_lbfgs.append(best["newton6"] / best["lbfgs"])
             print(
                 f"{n:>4} {lam:>7.0e} {ms['perm']:>10.1f} {ms['rand']:>10.1f} {ms['dykstra']:>8.2f} "
                 f"{ms['newton6']:>7.2f} {ms['newton9']:>7.2f} {ms['auto']:>7.2f} {ms['lbfgs']:>8.1f} "
@@ -176,8 +185,9 @@ def grid() -> None:
                 f"{best['dykstra'] / best['newton6']:>5.1f} {clarabel / best['newton9']:>8.1f}",
                 flush=True,
             )
-    print(f"\npaper perm (1e-6) over Newton (1e-9), geometric mean: {np.exp(np.mean(np.log(ratios))):.1f}")
-    print(f"paper rand (1e-6) over Newton (1e-9), geometric mean: {np.exp(np.mean(np.log(rand_ratios))):.1f}")
+    print(f"\nNewton (1e-6) over L-BFGS (1e-6), geometric mean: {_mean(over_lbfgs):.2f}, worst: {max(over_lbfgs):.2f}")
+    print(f"paper perm (1e-6) over Newton (1e-9), geometric mean: {_mean(ratios):.1f}")
+    print(f"paper rand (1e-6) over Newton (1e-9), geometric mean: {_mean(rand_ratios):.1f}")
 
 
 def real() -> None:

@@ -134,8 +134,7 @@ def _check_problem(problem: Any, kinds: str = "a MetricProblem") -> None:
 
 def _reduced(problem: MetricProblem) -> tuple[MetricProblem, FloatArray | None]:
     """Return the problem in the coordinates of the span of its differences, and their basis, if that is smaller."""
-    with limited_threads(1 if problem.n < tuning.ONE_THREAD_BELOW else None, "blas"):
-        reduction = reduce_to_span(problem)
+    reduction = reduce_to_span(problem)
     return (problem, None) if reduction is None else (reduction.problem, reduction.basis)
 
 

@@ -39,6 +39,12 @@ def cholesky(matrix: FloatArray) -> FloatArray:
     return np.asarray(factor)
 
 
+def _plus_identity(matrix: FloatArray) -> FloatArray:
+    """Add 1 to the diagonal of a matrix in column-major order, which is overwritten."""
+    matrix.reshape(-1, order="F")[:: len(matrix) + 1] += 1.0  # a view
+    return matrix
+
+
 def dense_sums(terms: ActiveTerms, matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the sums of forces_k vec(B_k) and of h_k vec(B_k) vec(B_k)^T over the active pairs.
 
@@ -140,14 +146,13 @@ class PairSystem(System):
 
     def _factor(self) -> FloatArray:
         """Return the factor of I + diag(roots) <B_j, B_k> diag(roots)."""
-        return self._factored(self._inner_products())
+        return self._factored(blas.dsyrk(1.0, self._V.T, trans=True))
 
     def _factored(self, inner_products: FloatArray) -> FloatArray:
-        """Return the same factor, given the inner products, which are overwritten."""
+        """Return the same factor, given the upper triangle of <B_j, B_k> in column-major order; it is overwritten."""
         inner_products *= self._roots
         inner_products *= self._roots[:, None]
-        inner_products.reshape(-1)[:: len(self._roots) + 1] += 1.0  # a view
-        return cholesky(inner_products.T)
+        return cholesky(_plus_identity(inner_products))
 
     def solve(self, r: FloatArray) -> FloatArray:
         if len(self._roots) == 0:
@@ -158,7 +163,7 @@ class PairSystem(System):
     @functools.cached_property
     def _products_and_factor(self) -> tuple[FloatArray, FloatArray]:
         products = self._inner_products()
-        return products, self._factored(products.copy())
+        return products, self._factored(products.copy().T)
 
     def solve_affine(self, z: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         if len(self._roots) == 0:
@@ -205,13 +210,12 @@ class ThinSystem(PairSystem):
 
     def _factor(self) -> FloatArray:
         if self._G.shape[1] > 1:
-            return super()._factor()
-        # Scaled columns make the scaled matrix without another pass over it. Only one triangle is computed.
+            return self._factored(self._inner_products().T)
+        # Scaled columns make the scaled matrix without another pass over it.
         scaled = self._G[:, 0] * np.sqrt(self._roots)[:, None]
         matrix = blas.dsyrk(1.0, scaled.T, trans=True)
         matrix *= matrix
-        matrix.reshape(-1, order="F")[:: len(matrix) + 1] += 1.0  # a view
-        return cholesky(matrix)
+        return cholesky(_plus_identity(matrix))
 
     def _inner_products(self) -> FloatArray:
         m = self._G.shape[1]
