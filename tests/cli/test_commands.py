@@ -200,6 +200,7 @@ def test_settings_are_printed_in_words_that_the_guide_has(run):
     run("report", "textures.model", "-o", "words.html")
     page = Path("words.html").read_text(encoding="utf-8")
     assert "is (Itakura-Saito divergence)" in page and "blend" not in page
+    assert "measured by covmetric evaluate." in page  # without backticks, which a page would show
 
 
 def test_models_of_pairs_are_described_as_such(run, home):
@@ -216,7 +217,7 @@ def test_models_of_pairs_are_described_as_such(run, home):
     assert "covmetric evaluate" not in card and "the threshold" in card and "score(pairs, y)" in card
     run("report", "pairs.model", "-o", "pairs.html")
     page = Path("pairs.html").read_text(encoding="utf-8")
-    assert "covmetric evaluate" not in page and "the threshold" in page
+    assert "covmetric evaluate" not in page and "the threshold" in page and "with score(pairs, y) of" in page
     np.savez("matrices.npz", X=data.X, y=data.y)
     assert "in Python, with predict(pairs)" in run("predict", "pairs.model", "matrices.npz", code=2).err
 

@@ -115,8 +115,8 @@ def _same_but_metric(one: Mapping[str, Any], chosen: Mapping[str, Any]) -> bool:
 def _how_to_measure(model: Any) -> str:
     """Return what measures the accuracy on new data: no command reads pairs."""
     if ModelView(model).compares_pairs:
-        return "`score(pairs, y)` of the model in Python, on pairs that were not used for learning"
-    return "`covmetric evaluate`"
+        return "score(pairs, y) of the model in Python, on pairs that were not used for learning"
+    return "covmetric evaluate"
 
 
 def _headline(
@@ -163,7 +163,7 @@ def _accuracy(learner: Any, model: Any, references: LabelledExamples | None, mea
     if ModelView(model).compares_pairs:
         return [*parts, Paragraphs([pairs_in_words(ModelView(model))])]
     parts.append(
-        Paragraphs(["The accuracy on examples that were not used for learning is measured by `covmetric evaluate`."])
+        Paragraphs(["The accuracy on examples that were not used for learning is measured by covmetric evaluate."])
     )
     return parts
 
