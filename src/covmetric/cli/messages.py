@@ -37,6 +37,10 @@ _PHRASES: tuple[tuple[str, str], ...] = (
         r"\bpass groups \(in a pipeline, with set_transform_request\(groups=True\) and enable_metadata_routing\); .*",
         "put an array groups into the file, with one group for each example",
     ),
+    (
+        r"\bpass X\.transpose\(0, 2, 1\), or \[one\.T for one in X\] for a list",
+        "save X.transpose(0, 2, 1) in the file",
+    ),
     (r"; to treat the batch as a new group, call partial_fit .*", "; learn a model with this group"),
 )
 #: What the library says about grey images where features need colours.
