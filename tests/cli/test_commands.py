@@ -303,6 +303,14 @@ def test_series_and_matrices(run, home):
     printed = run("explain", "trials.model", "trials.npz", "--number", "3")
     assert "trials.npz[trial 3]" in printed.out and "holds 30 examples; --number chooses another" in printed.err
     assert "--number 30" in run("explain", "trials.model", "trials.npz", "--number", "30", code=2).err
+    by_name = run("explain", "trials.model", "trials.npz[trial 3]")  # as `predict` and `evaluate` print it
+    assert by_name.out == printed.out and by_name.err == "" and " x0" in by_name.out
+    message = run("explain", "trials.model", "trials.npz[trial 30]", code=2).err
+    assert "no example 'trial 30': its 30 examples are trials.npz[trial 0] to trials.npz[trial 29]" in message
+    message = run("explain", "trials.model", "trials.npz[trial 3]", "--number", "3", code=2).err
+    assert message.endswith("is the name of an example: leave out --number\n")
+    message = run("search", "trials.model", "trials.npz[trial 3]", code=2).err
+    assert message.endswith("trials.npz[trial 3] is the name of an example: pass the file, trials.npz\n")
     np.save(home / "X.npy", np.stack([one @ one.T for one in series]))
     (home / "labels.csv").write_text("label\n" + "".join(f"{'ab'[c]}\n" for c in y))
     run("fit", "X.npy", "--labels", "labels.csv", "-o", "X.model", "--rule", "neighbors", "--neighbors", "1")
