@@ -178,7 +178,9 @@ def _candidates(results: Mapping[str, Any], best: int, count: int = 10) -> Table
         accuracy = mean_and_standard_error((100 * folds[i]).tolist())
         difference = mean_and_standard_error((100 * (folds[i] - folds[best])).tolist())
         settings = ", ".join(
-            f"{k} {v:g}" if isinstance(v, float) else f"{k} {v}" for k, v in results["params"][i].items()
+            f"{k} {v:g}" if isinstance(v, float) else f"{k} {v}"
+            for k, v in results["params"][i].items()
+            if v is not None  # such as C of a rule that has none
         )
         rows.append([settings, accuracy.text(), "chosen" if i == best else difference.text(sign=True)])
     note = (
