@@ -9,6 +9,7 @@ import re
 
 # What the library says, as a regular expression, and what the command says instead.
 _PHRASES: tuple[tuple[str, str], ...] = (
+    (r"^images\[\d+\]: (?=cannot read )", ""),  # the path follows
     (r", or a list of splits as cv\b", ""),
     (r"\bcv has no splits: at least one split is needed", "there are no folds"),
     (
