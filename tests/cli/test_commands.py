@@ -200,6 +200,7 @@ def test_settings_are_printed_in_words_that_the_guide_has(run):
     run("report", "textures.model", "-o", "words.html")
     page = Path("words.html").read_text(encoding="utf-8")
     assert "is (Itakura-Saito divergence)" in page and "blend" not in page
+    assert "measured by covmetric evaluate." in page  # without backticks, which a page would show
 
 
 def test_models_of_pairs_are_described_as_such(run, home):
@@ -216,7 +217,7 @@ def test_models_of_pairs_are_described_as_such(run, home):
     assert "covmetric evaluate" not in card and "the threshold" in card and "score(pairs, y)" in card
     run("report", "pairs.model", "-o", "pairs.html")
     page = Path("pairs.html").read_text(encoding="utf-8")
-    assert "covmetric evaluate" not in page and "the threshold" in page
+    assert "covmetric evaluate" not in page and "the threshold" in page and "with score(pairs, y) of" in page
     np.savez("matrices.npz", X=data.X, y=data.y)
     assert "in Python, with predict(pairs)" in run("predict", "pairs.model", "matrices.npz", code=2).err
 
@@ -302,6 +303,14 @@ def test_series_and_matrices(run, home):
     printed = run("explain", "trials.model", "trials.npz", "--number", "3")
     assert "trials.npz[trial 3]" in printed.out and "holds 30 examples; --number chooses another" in printed.err
     assert "--number 30" in run("explain", "trials.model", "trials.npz", "--number", "30", code=2).err
+    by_name = run("explain", "trials.model", "trials.npz[trial 3]")  # as `predict` and `evaluate` print it
+    assert by_name.out == printed.out and by_name.err == "" and " x0" in by_name.out
+    message = run("explain", "trials.model", "trials.npz[trial 30]", code=2).err
+    assert "no example 'trial 30': its 30 examples are trials.npz[trial 0] to trials.npz[trial 29]" in message
+    message = run("explain", "trials.model", "trials.npz[trial 3]", "--number", "3", code=2).err
+    assert message.endswith("is the name of an example: leave out --number\n")
+    message = run("search", "trials.model", "trials.npz[trial 3]", code=2).err
+    assert message.endswith("trials.npz[trial 3] is the name of an example: pass the file, trials.npz\n")
     np.save(home / "X.npy", np.stack([one @ one.T for one in series]))
     (home / "labels.csv").write_text("label\n" + "".join(f"{'ab'[c]}\n" for c in y))
     run("fit", "X.npy", "--labels", "labels.csv", "-o", "X.model", "--rule", "neighbors", "--neighbors", "1")
@@ -439,13 +448,13 @@ def test_text_called_png_is_named_or_left_out(home, tmp_path):
     shutil.copytree(home / "train", tmp_path / "data")
     (tmp_path / "data" / "sand" / "note.png").write_text("no image")
     message = error_of("fit", "data", "-o", "x.model", "--rule", "mean", cwd=tmp_path)
-    assert "note.png" in message
+    assert message.startswith("covmetric fit: cannot read 'data/sand/note.png': ")
     assert message.endswith("Pillow does not recognise the format (8 bytes); --skip-broken leaves such files out\n")
     assert not (tmp_path / "x.model").exists()
     done = covmetric("fit", "data", "-o", "x.model", "--rule", "mean", "--skip-broken", cwd=tmp_path)
     assert (
         done.returncode == 1
-        and done.stderr.startswith("left out data/sand/note.png: ")
+        and done.stderr.startswith("left out data/sand/note.png: Pillow does not recognise the format (8 bytes)\n")
         and done.stderr.count("\n") == 1
     )
     assert "Learned from 18 images" in done.stdout and len(load_model(tmp_path / "x.model")[-1].references_) == 18

@@ -46,6 +46,13 @@ def test_version_is_printed(capsys):
     assert capsys.readouterr().out.startswith("covmetric 0.")
 
 
+def test_unknown_options_are_refused_with_the_usage_of_the_command(capsys):
+    assert exit_code(["explain", "a.model", "b.npz", "--example", "6"]) == 2
+    printed = capsys.readouterr().err
+    assert printed.startswith("usage: covmetric explain ") and "--number N" in printed
+    assert printed.endswith("covmetric explain: error: unrecognized arguments: --example 6\n")
+
+
 @pytest.mark.parametrize(("arguments", "message"), [(["dance"], "invalid choice: 'dance'"), ([], "required: COMMAND")])
 def test_wrong_commands_are_refused(arguments, message, capsys):
     assert exit_code(arguments) == 2

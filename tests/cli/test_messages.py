@@ -35,6 +35,7 @@ FILES = {
     "zero": {"X": zero(DATA.X), "y": DATA.y},
     "constant": {"X": np.zeros((12, 3, 50)), "y": DATA.y},
     "singular": {"X": rank_one(), "y": DATA.y},
+    "times first": {"X": np.random.default_rng(0).standard_normal((12, 9, 4)), "y": DATA.y},
     "vectors": {"X": DATA.X[:, 0], "y": DATA.y},
     "four": {"X": DATA.X, "y": np.arange(12) % 4},
 }
@@ -103,6 +104,9 @@ def test_warnings_name_options(tmp_path, monkeypatch, capsys):
     np.savez("data.npz", **FILES["each"])
     assert main(["fit", "data.npz", "-o", "a.model", "--rule", "neighbors"]) == 0
     assert "pass more examples, or use --lam inf for a fixed metric" in capsys.readouterr().err
+    np.savez("data.npz", **FILES["times first"])
+    assert main(["fit", "data.npz", "-o", "a.model", "--rule", "mean"]) == 0
+    assert "if the times come first, save X.transpose(0, 2, 1) in the file\n" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

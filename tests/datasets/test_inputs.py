@@ -56,7 +56,10 @@ def test_flat_folder_takes_labels_from_a_csv_file(folder, tmp_path):
     assert inputs.y.tolist() == ["kitten", "puppy"]
     assert inputs.groups.tolist() == ["b", "a"]
     write(labels, "name,label\ncow.png,cow\n")
-    with pytest.raises(FileNotFoundError, match=r"the labels name 'cow\.png', but .*pets has no such file"):
+    with pytest.raises(
+        FileNotFoundError,
+        match=r"the labels name 'cow\.png', but .*pets has no such file; names are paths in this folder",
+    ):
         read_inputs(folder, labels=labels)
 
 
@@ -172,7 +175,7 @@ def test_epochs_of_mne_are_series_with_channels(epochs, tmp_path):
     labels = write(tmp_path / "labels.csv", "label,group\n" + "a,1\nb,2\n" * 3)
     relabelled = read_inputs(path, labels=labels)
     assert relabelled.y.tolist() == ["a", "b"] * 3 and relabelled.groups.tolist() == ["1", "2"] * 3
-    with pytest.raises(ValueError, match=r"kind 'matrices': .* holds epochs, which are series"):
+    with pytest.raises(ValueError, match=r"epo.fif holds epochs, which are series, but matrices are expected"):
         read_inputs(path, "matrices")
 
 

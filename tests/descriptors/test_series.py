@@ -43,6 +43,14 @@ def test_user_functions_as_estimators():
     np.testing.assert_allclose(matrices[0], diagonal(noise()[0]))
 
 
+@pytest.mark.parametrize("as_list", [False, True])
+def test_series_with_the_times_first_are_pointed_out(as_list):
+    X = noise(5, 9, 4)
+    with pytest.warns(UserWarning, match=r"9 channels and 4 times, .* 9 x 9: .* pass X\.transpose\(0, 2, 1\)"):
+        descriptor = SeriesCovariances().fit(list(X) if as_list else X)
+    assert descriptor.transform(X).shape == (5, 9, 9)  # which may be meant, and needs no second warning
+
+
 def test_shrinkage_makes_matrices_of_few_samples_definite():
     X = noise(5, 10, 6)
     assert np.linalg.eigvalsh(SeriesCovariances().fit_transform(X)).min() > 1e-3

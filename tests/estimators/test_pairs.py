@@ -17,7 +17,7 @@ from sklearn.model_selection import KFold, cross_val_score
 
 from covmetric import CovMetric, CovMetricPairs, MetricProblem, Status, load_model, save_model, solve
 from tests import naive
-from tests.data import classes_of_matrices, fitted_problem
+from tests.data import classes_of_matrices, fitted_problem, spd
 
 
 def labelled_pairs(kind, count=60):
@@ -265,9 +265,12 @@ def test_equal_dissimilar_examples_are_left_out(data):
         (lambda p, y: (p, y[:-1]), "y must have one entry per pair"),
         (
             lambda p, y: (p, y > 0),
-            r"y must be \+1 for similar and -1 for .*, but y\[0\] is .*np.where\(is_similar, 1, -1\)",
+            r"y must be \+1 for similar and -1 for .*, but y\[0\] is (True|False); .*np.where\(is_similar, 1, -1\)",
         ),
-        (lambda p, y: (p, np.where(y > 0, "same", "different")), r"y must be \+1 for similar .*y\[0\] is .*np.where"),
+        (
+            lambda p, y: (p, np.where(y > 0, "same", "different")),
+            r"\+1 for similar .*y\[0\] is '(same|different)'; .*np.where",
+        ),
         (lambda p, y: (p, np.where(y > 0, "same", "different").astype(object)), r"y must be \+1 for similar"),
         (
             lambda p, y: (p, np.where(y > 0, 1, 0)),
@@ -284,6 +287,22 @@ def test_equal_dissimilar_examples_are_left_out(data):
 def test_invalid_pairs_raise_value_error(data, change, message):
     with pytest.raises(ValueError, match=message):
         CovMetricPairs().fit(*change(*data))
+
+
+@pytest.mark.parametrize("as_function", [False, True])
+def test_errors_about_an_example_name_an_argument_of_the_user(as_function):
+    X = spd(12, 3)
+    indices, y = np.array([[5, 6], [7, 8], [9, 10], [5, 11]]), [1, -1, 1, -1]
+    for wrong, entry in ((np.nan, ", 0, 0"), (-np.eye(3), "")):
+        examples = np.where(np.arange(12)[:, None, None] == 7, wrong, X)
+        preprocessor = (lambda which, examples=examples: examples[which]) if as_function else examples
+        with pytest.raises(ValueError, match=rf"^preprocessor\[7{entry}\] is n"):
+            CovMetricPairs("log", preprocessor=preprocessor).fit(indices, y)
+        learner = CovMetricPairs("log", preprocessor=X).fit(indices, y).set_params(preprocessor=preprocessor)
+        with pytest.raises(ValueError, match=rf"^preprocessor\[7{entry}\] is n"):
+            learner.pair_distance(indices)
+    with pytest.raises(ValueError, match=r"^pairs\[1, 0\] is not positive definite"):
+        CovMetricPairs("log").fit(examples[indices], y)
 
 
 def test_pairs_of_another_size_raise_value_error(fitted, data):

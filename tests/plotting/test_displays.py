@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import inspect
+import io
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -333,8 +335,30 @@ def test_pair_distances_of_one_kind_of_pairs(classifier):
     one_class = NAMES == "rest"
     display = PairDistancesDisplay.from_estimator(classifier, DATA.X[one_class], NAMES[one_class])
     assert display.similar.all()
-    shown = [text.get_text() for text in display.ax_[0].get_legend().get_texts()]
+    shown = [text.get_text() for text in display.ax_[1].get_legend().get_texts()]
     assert "similar pairs (66)" in shown and not any("dissimilar pairs" in text for text in shown)
+
+
+def test_pair_distances_have_a_legend_below_the_histograms(classifier):
+    display = PairDistancesDisplay.from_estimator(classifier, DATA.X, NAMES)
+    display.figure_.draw_without_rendering()
+    assert all(ax.get_legend() is None or ax is display.ax_[1] for ax in display.ax_)
+    legend, axes = display.ax_[1].get_legend(), display.ax_[1]
+    shown = [text.get_text() for text in legend.get_texts()]
+    assert shown == [
+        "similar pairs (198)", "dissimilar pairs (432)", "upper bound, similar", "lower bound, dissimilar"
+    ]  # fmt: skip
+    assert legend.get_window_extent().y1 < axes.xaxis.label.get_window_extent().y0
+
+
+def test_hatching_is_as_opaque_in_svg_as_on_the_screen(classifier):
+    display = PairDistancesDisplay.from_estimator(classifier, DATA.X, NAMES)
+    hatched = [patch for ax in display.ax_ for patch in ax.patches if patch.get_hatch()]
+    assert len(hatched) == 2 and all(patch.get_facecolor()[3] == 0.0 for patch in hatched)
+    file = io.StringIO()
+    display.figure_.savefig(file, format="svg")
+    styles = re.findall(r'style="(fill: url[^"]*)"', file.getvalue())
+    assert styles and not any("opacity" in style for style in styles)
 
 
 def test_matrix_of_a_hermitian_metric_names_both_parts():

@@ -7,6 +7,7 @@ import time
 import numpy as np
 import pytest
 
+from covmetric import CovMetric, CovMetricClassifier
 from covmetric.datasets.inputs import Inputs
 from covmetric.report import comparison_page, model_page, search_page, write_page
 from covmetric.tasks import ModelView
@@ -102,3 +103,15 @@ def test_page_fits_its_width_and_follows_the_colour_scheme(page, width, scheme, 
     colour = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
     assert (sum(map(int, colour[4:-1].split(","))) < 200) == (scheme == "dark")
     assert len(browser.get_screenshot_as_png()) > 10_000
+
+
+def test_classes_of_queries_are_not_broken_into_letters(browser, tmp_path):
+    labels = np.array(["rest", "left hand"])[np.arange(len(DATA.X)) % 2]
+    names = [f"recordings/of-a-long-name/{'x' * 60}-{i}.png" for i in range(len(labels))]
+    fitted = CovMetricClassifier(CovMetric(random_state=0)).fit(DATA.X, labels, names=names)
+    set_page(browser, 1280)
+    browser.get(write_page(model_page(fitted, "long", "long"), tmp_path / "long.html").as_uri())
+    heights = browser.execute_script(
+        "return [...document.querySelectorAll('.queries .label')].map(e => e.getBoundingClientRect().height)"
+    )
+    assert heights and max(heights) < 2 * 24  # one line each

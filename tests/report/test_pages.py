@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from covmetric import CovMetric, CovMetricClassifier
+from covmetric import CovMetric, CovMetricClassifier, CovMetricCV
 from covmetric.datasets.inputs import Inputs
 from covmetric.experiments.estimates import mean_and_standard_error, paired_difference
 from covmetric.experiments.fold_results import ComparisonTable
@@ -325,6 +325,14 @@ def test_model_says_how_its_settings_did_before_and_after_learning():
     assert "optimistic" in page.headline
     (candidates,) = tables(section(page, "Accuracy"))
     assert candidates.rows[0][-1] == "chosen"
+
+
+def test_candidates_name_only_the_settings_that_they_have():
+    search = CovMetricCV(["log"], rule=["lda", "svm"], lambdas=[np.inf], random_state=0)
+    fitted = CovMetricClassifier(search, rule="auto").fit(DATA.X[TRAIN], DATA.y[TRAIN])
+    (candidates,) = tables(section(model_page(fitted, "rules", "rules"), "Accuracy"))
+    settings = [row[0] for row in candidates.rows]
+    assert any("rule lda" in one for one in settings) and not any("None" in one for one in settings)
 
 
 def test_model_without_references_or_search_has_a_page():

@@ -301,7 +301,7 @@ def signs(name: str, value: Any, size: int) -> FloatArray:
     if entries.dtype.kind in "bUSO" and entries.size and isinstance(entries.flat[0], str | bytes | bool | np.bool_):
         raise ValueError(
             f"{name} must be +1 for similar and -1 for dissimilar pairs, but {name}{[0] * entries.ndim} is "
-            f"{entries.flat[0]!r}; convert the labels, for example np.where(is_similar, 1, -1)"
+            f"{entries.item(0)!r}; convert the labels, for example np.where(is_similar, 1, -1)"
         )
     array = as_floats(name, value)
     if array.shape != (size,):

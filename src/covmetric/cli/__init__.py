@@ -141,6 +141,7 @@ def _parse(given: list[str]) -> argparse.Namespace:
     )
     parser.add_argument("--version", action="version", version=f"covmetric {__version__}")
     subparsers = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    chosen = parser
     for name, (summary, load) in COMMANDS.items():
         subparser = subparsers.add_parser(
             name,
@@ -150,8 +151,11 @@ def _parse(given: list[str]) -> argparse.Namespace:
         )
         subparser.add_argument("--debug", action="store_true", help="show the traceback of an error")
         if given and name == given[0]:
-            command = load()
+            command, chosen = load(), subparser
             command.add_arguments(subparser)
             if command.examples:
                 subparser.epilog = "\n".join(["examples:", *(f"  {line}" for line in command.examples)])
-    return parser.parse_args(given)
+    options, unknown = parser.parse_known_args(given)
+    if unknown:
+        chosen.error(f"unrecognized arguments: {' '.join(unknown)}")  # with the usage of the subcommand
+    return options

@@ -252,7 +252,8 @@ def print_skipped(skipped: Sequence[tuple[str, str]], command: str) -> None:
         The subcommand.
     """
     for name, reason in skipped:
-        print(f"left out {name}: {in_words_of_the_command(reason, command)}", file=sys.stderr)
+        words = in_words_of_the_command(reason, command).removeprefix(f"cannot read {name!r}: ")
+        print(f"left out {name}: {words}", file=sys.stderr)
 
 
 def short(value: Any, width: int) -> str:

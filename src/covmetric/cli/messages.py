@@ -9,6 +9,7 @@ import re
 
 # What the library says, as a regular expression, and what the command says instead.
 _PHRASES: tuple[tuple[str, str], ...] = (
+    (r"^images\[\d+\]: (?=cannot read )", ""),  # the path follows
     (r", or a list of splits as cv\b", ""),
     (r"\bcv has no splits: at least one split is needed", "there are no folds"),
     (
@@ -36,6 +37,10 @@ _PHRASES: tuple[tuple[str, str], ...] = (
     (
         r"\bpass groups \(in a pipeline, with set_transform_request\(groups=True\) and enable_metadata_routing\); .*",
         "put an array groups into the file, with one group for each example",
+    ),
+    (
+        r"\bpass X\.transpose\(0, 2, 1\), or \[one\.T for one in X\] for a list",
+        "save X.transpose(0, 2, 1) in the file",
     ),
     (r"; to treat the batch as a new group, call partial_fit .*", "; learn a model with this group"),
 )

@@ -87,6 +87,36 @@ def example_name(path: Path, name: str | None = None) -> str:
     return path.as_posix() if name is None else f"{path.as_posix()}[{name}]"
 
 
+def split_example_name(name: Path) -> tuple[Path, str | None]:
+    """Return the file of an example, and its name or number there: the inverse of `example_name`.
+
+    Parameters
+    ----------
+    name : Path
+        The name of an example, or a path.
+
+    Returns
+    -------
+    path : Path
+        The file, or the path itself if it exists or is not the name of an example in an existing file.
+    name : str or None
+        The name or number of the example, or None.
+
+    Examples
+    --------
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "session2.npz"
+    ...     path.touch()
+    ...     split_example_name(Path(example_name(path, "7")))[1]
+    '7'
+    """
+    file, opening, example = str(name).removesuffix("]").rpartition("[")
+    if name.exists() or not (opening and name.name.endswith("]")) or not Path(file).is_file():
+        return name, None
+    return Path(file), example
+
+
 def read_inputs(path: Path, kind: str | None = None, labels: Path | None = None, labelled: bool = True) -> Inputs:
     """Read examples from a folder of images or a file of arrays. Images themselves are not read.
 
@@ -131,6 +161,9 @@ def read_inputs(path: Path, kind: str | None = None, labels: Path | None = None,
             raise ValueError(f"kind {kind!r}: {path} is a folder, but {kind} are read from an .npz, .npy or .fif file")
         return _image_inputs(path, rows, labelled)
     if not path.exists():
+        file, example = split_example_name(path)
+        if example is not None:
+            raise FileNotFoundError(f"{path} is the name of an example: pass the file, {file}")
         raise FileNotFoundError(
             f"there is no file or folder {path}; it must be {CONTENT if labelled else CONTENT_OF_QUERIES}"
         )
@@ -202,7 +235,9 @@ def _image_inputs(folder: Path, rows: Labels | None, labelled: bool) -> Inputs:
         paths = [folder / name for name in rows.names]
         missing = [name for name, path in zip(rows.names, paths, strict=True) if not path.is_file()]
         if missing:
-            raise FileNotFoundError(f"the labels name {missing[0]!r}, but {folder} has no such file")
+            raise FileNotFoundError(
+                f"the labels name {missing[0]!r}, but {folder} has no such file; names are paths in this folder"
+            )
         groups = None if rows.groups is None else np.array(rows.groups)
         others = _unnamed(folder, paths)
         y = np.array(rows.labels)
@@ -316,7 +351,7 @@ def _read_fif(path: Path, kind: str | None, rows: Labels | None, labelled: bool)
 
     epochs = read_epochs(path)
     if kind in ("matrices", "vectors"):
-        raise ValueError(f"kind {kind!r}: {path} holds epochs, which are series")
+        raise ValueError(f"{path} holds epochs, which are series, but {kind} are expected")
     if rows is not None:
         return _with_rows(path, "series", epochs.X, rows, None, epochs.channels)
     return Inputs("series", list(epochs.X), _names_in_file(path, len(epochs.X)), epochs.y, None, epochs.channels)

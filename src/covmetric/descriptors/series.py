@@ -13,6 +13,7 @@ from covmetric._utils.parallel import run_calls
 from covmetric._utils.threads import limited_threads
 from covmetric._utils.tuning import SERIES_PER_JOB
 from covmetric._utils.validation import FloatArray, as_floats, check_counts, check_n_jobs, first_index, is_number
+from covmetric._utils.warning import warn
 from covmetric.descriptors.base import Descriptor
 from covmetric.descriptors.saving import SavedDescriptor
 
@@ -96,7 +97,9 @@ class SeriesCovariances(Descriptor):
             If the estimator is unknown, or if X is empty, has the wrong shape, or contains NaN or infinity.
         """
         self.check_settings()
-        self.n_channels_ = check_series(X)[0].shape[0]
+        series = check_series(X)
+        self.n_channels_ = series[0].shape[0]
+        _warn_of_times_first(self.n_channels_, max(one.shape[1] for one in series))
         return self
 
     def transform(self, X: Any) -> FloatArray:
@@ -135,6 +138,15 @@ class SeriesCovariances(Descriptor):
                 f"{series[where].shape[1]} samples; use another estimator or longer series"
             )
         return matrices
+
+
+def _warn_of_times_first(n_channels: int, n_times: int) -> None:
+    """Warn of arrays of shape (l, times, channels): there would be no error, but matrices of the wrong size."""
+    if n_channels > 2 * n_times:
+        warn(
+            f"X has {n_channels} channels and {n_times} times, so that the matrices are {n_channels} x {n_channels}: "
+            "if the times come first, pass X.transpose(0, 2, 1), or [one.T for one in X] for a list"
+        )
 
 
 def _covariances(series: list[FloatArray], estimator: Any) -> FloatArray:

@@ -46,8 +46,9 @@ class CovMetric(SavedEstimator, SolvedMixin, SolvingMixin, MetricMixin):
     Parameters
     ----------
     phi : str or Embedding, default='auto'
-        The embedding: 'id', 'log', 'relog', 'veclog', 'tangent', 'sqrt', 'power' or 'chol' for matrices, 'vector' for
-        vectors, or an object. 'auto' is 'relog' for matrices and 'vector' for vectors, for which the learner is ITML.
+        The embedding: 'id', 'log', 'relog', 'veclog', 'tangent', 'tangent-pca', 'sqrt', 'power' or 'chol' for
+        matrices, 'vector' for vectors, or an object. 'auto' is 'relog' for matrices and 'vector' for vectors,
+        for which the learner is ITML.
     pairs : {'neighbors', 'random'} or PairSelection, default='neighbors'
         The pairs of training examples to learn from.
     budget : int or None, default=None

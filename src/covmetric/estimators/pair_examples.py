@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -42,7 +45,8 @@ def examples_of_pairs(pairs: Any, preprocessor: Any = None) -> tuple[npt.NDArray
             )
         return _examples_of_indices(array, preprocessor)
     if array.ndim not in (3, 4) or array.shape[1] != 2 or array.shape[0] == 0:
-        raise ValueError(f"pairs must have shape (K, 2, n, n), or (K, 2, d) for vectors; got {array.shape}")
+        indices = "" if preprocessor is None else ", or (K, 2) for indices into preprocessor"
+        raise ValueError(f"pairs must have shape (K, 2, n, n), or (K, 2, d) for vectors{indices}; got {array.shape}")
     as_numbers("pairs", array)  # before the reshape, so that a message contains the index into the pairs
     return array.reshape(-1, *array.shape[2:]), np.arange(2 * len(array)).reshape(-1, 2)
 
@@ -68,4 +72,47 @@ def _examples_of_indices(indices: npt.NDArray[Any], preprocessor: Any) -> tuple[
     if outside.any():
         where = first_index(outside)
         raise ValueError(f"pairs{where} is {indices[tuple(where)]}: it must be in 0..{len(examples) - 1}")
+    if examples.ndim == 3 and examples.shape[1] != examples.shape[2]:
+        raise ValueError(
+            "preprocessor must hold square matrices, shape (l, n, n), or vectors, shape (l, d); got "
+            f"{examples.shape}. If these are series of shape (l, channels, times), compute their covariance matrices: "
+            "preprocessor=SeriesCovariances().fit_transform(series), from covmetric.descriptors"
+        )
     return examples[distinct], index
+
+
+@contextmanager
+def errors_name_the_pairs(pairs: Any) -> Iterator[None]:
+    """Let errors about the examples of pairs name an argument of the user.
+
+    Parameters
+    ----------
+    pairs : array of shape (K, 2, n, n), (K, 2, d) or (K, 2)
+        The pairs that `examples_of_pairs` has been given.
+
+    Yields
+    ------
+    None
+        Nothing. An error about ``X[5]``, an example that `examples_of_pairs` returned, becomes one about
+        ``preprocessor[index]`` or ``pairs[2, 1]``.
+
+    Raises
+    ------
+    ValueError
+        The error, with the name of the argument.
+    """
+    try:
+        yield
+    except ValueError as error:
+        array = np.asarray(pairs)
+
+        def name(found: re.Match[str]) -> str:
+            number = int(found[1])
+            if array.ndim > 2:
+                return f"pairs[{number // 2}, {number % 2}"
+            return f"preprocessor[{np.unique(array)[number]}"
+
+        message = re.sub(r"^X\[(\d+)", name, str(error))
+        if message == str(error):
+            raise
+        raise ValueError(message) from error

@@ -21,7 +21,7 @@ from covmetric._utils.validation import (
 from covmetric._utils.warning import warn
 from covmetric.constraints import LabelledPairs, bounded
 from covmetric.estimators.mixin import SolvedMixin, SolvingMixin
-from covmetric.estimators.pair_examples import examples_of_pairs
+from covmetric.estimators.pair_examples import errors_name_the_pairs, examples_of_pairs
 from covmetric.estimators.parameters import settings_from_parameters
 from covmetric.estimators.saving import SavedEstimator
 from covmetric.learning.examples import embedding_for
@@ -40,8 +40,8 @@ class CovMetricPairs(SavedEstimator, SolvedMixin, SolvingMixin, BaseEstimator):
     Parameters
     ----------
     phi : str or Embedding, default='auto'
-        The embedding: 'id', 'log', 'relog', 'veclog', 'tangent', 'sqrt', 'power' or 'chol' for matrices, 'vector' for
-        vectors, or an object. 'auto' is 'relog' for matrices and 'vector' for vectors.
+        The embedding: 'id', 'log', 'relog', 'veclog', 'tangent', 'tangent-pca', 'sqrt', 'power' or 'chol' for
+        matrices, 'vector' for vectors, or an object. 'auto' is 'relog' for matrices and 'vector' for vectors.
     slack : {'is', 'l2', 're'} or Slack, default='is'
         The divergence that penalises violated bounds: Itakura-Saito, squared Euclidean, or relative entropy.
     lam : float, default=1e-2
@@ -211,8 +211,9 @@ class CovMetricPairs(SavedEstimator, SolvedMixin, SolvingMixin, BaseEstimator):
         examples, index = examples_of_pairs(pairs, self.preprocessor)
         similar = signs("y", y, len(index))
         weights = None if pair_weights is None else positive_vector("pair_weights", pair_weights, len(index))
-        embedding = embedding_for(self.phi, examples, self.reg)
-        embedded = embedding.fit_transform(examples, n_jobs=self.n_jobs)
+        with errors_name_the_pairs(pairs):
+            embedding = embedding_for(self.phi, examples, self.reg)
+            embedded = embedding.fit_transform(examples, n_jobs=self.n_jobs)
         with progress_callback(self.verbose) as callback, solving_with(self.n_jobs, self.executor):
             settings = settings_from_parameters(self, None, callback)
             no_classes = np.zeros(len(embedded), dtype=np.int64)
@@ -295,7 +296,8 @@ class CovMetricPairs(SavedEstimator, SolvedMixin, SolvingMixin, BaseEstimator):
         """
         check_is_fitted(self)
         examples, index = examples_of_pairs(pairs, self.preprocessor)
-        vectors = self.metric_.transform(examples, n_jobs=self.n_jobs)
+        with errors_name_the_pairs(pairs):
+            vectors = self.metric_.transform(examples, n_jobs=self.n_jobs)
         return np.asarray(np.linalg.norm(vectors[index[:, 0]] - vectors[index[:, 1]], axis=1))
 
     def pair_score(self, pairs: Any) -> FloatArray:

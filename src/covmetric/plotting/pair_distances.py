@@ -178,6 +178,7 @@ class PairDistancesDisplay:
         self.ax_ = panels_for(ax, "PairDistancesDisplay.plot", 1, 2, width=6.4, height=4.8)
         self.figure_ = self.ax_[0].figure
         similar = np.asarray(self.similar, dtype=bool)
+        handles: dict[str, Any] = {}
         for panel, distances, title in zip(self.ax_, (self.before, self.after), ("before", "after"), strict=True):
             # A few very long distances would squeeze the rest.
             end = 1.05 * max(float(np.quantile(distances, 0.995)), np.sqrt(self.bounds[1]) if self.bounds else 0.0)
@@ -188,28 +189,42 @@ class PairDistancesDisplay:
                 (~similar, _DISSIMILAR, "////", "dissimilar pairs"),
             ):
                 if chosen.any():
-                    weights = np.full(int(chosen.sum()), 100.0 / chosen.sum())
-                    panel.hist(
-                        shown[chosen], edges, weights=weights, histtype="stepfilled", facecolor=(colour, 0.4),
-                        edgecolor=colour, hatch=hatch, label=f"{label} ({int(chosen.sum()):,})",
-                    )  # fmt: skip
-            self._mark_bounds(panel)
+                    drawn = _draw_histogram(panel, shown[chosen], edges, colour, hatch)
+                    handles[f"{label} ({int(chosen.sum()):,})"] = drawn
+            self._mark_bounds(panel, handles)
             panel.set_title(f"{title} learning", fontsize=10)
             panel.set_ylabel("percent of pairs", fontsize=9)
             panel.set_xlim(0.0, edges[-1])
             panel.spines[["top", "right"]].set_visible(False)
         self.ax_[1].set_xlabel("distance (longer ones in the last bar)", fontsize=9)
-        self.ax_[0].legend(fontsize=8, frameon=False)
+        self.ax_[1].legend(
+            handles.values(), handles.keys(), loc="upper center", bbox_to_anchor=(0.5, -0.3), ncols=2, fontsize=8,
+            frameon=False,
+        )  # fmt: skip
         return self
 
-    def _mark_bounds(self, panel: Any) -> None:
+    def _mark_bounds(self, panel: Any, handles: dict[str, Any]) -> None:
         if self.bounds is None:
             return
         for bound, colour, style, label in zip(
             self.bounds, (_SIMILAR, _DISSIMILAR), ("--", "-."), ("upper bound, similar", "lower bound, dissimilar"),
             strict=True,
         ):  # fmt: skip
-            panel.axvline(float(np.sqrt(bound)), color=colour, linestyle=style, linewidth=1.5, label=label)
+            handles[label] = panel.axvline(float(np.sqrt(bound)), color=colour, linestyle=style, linewidth=1.5)
+
+
+def _draw_histogram(panel: Any, distances: FloatArray, edges: FloatArray, colour: str, hatch: str) -> tuple[Any, ...]:
+    """Draw a histogram in percent, and return its patches.
+
+    The hatching is a patch of its own: as a part of the filling, it would be as transparent as the filling in SVG
+    files, and could not be seen.
+    """
+    settings: dict[str, Any] = {"weights": np.full(len(distances), 100.0 / len(distances)), "histtype": "stepfilled"}
+    looks: list[dict[str, Any]] = [
+        {"facecolor": (colour, 0.4)},
+        *([{"facecolor": "none", "hatch": hatch}] if hatch else []),
+    ]
+    return tuple(panel.hist(distances, edges, edgecolor=colour, **settings, **look)[2][0] for look in looks)
 
 
 def _all_pairs(codes: Any) -> LabelledPairs:

@@ -30,7 +30,7 @@ _NOT_PROVEN = (
 _CERTIFICATES = (
     "A certificate is a statement about the optimiser: no metric has an objective that is lower by more than the gap.",
     "It proves nothing about the accuracy, about new data, or about the choice of the embedding, the pairs or lambda.",
-    "The report of a model that `covmetric fit` made has the certificate in full.",
+    "The report of a model that covmetric fit made has the certificate in full.",
 )
 
 

@@ -115,8 +115,8 @@ def _same_but_metric(one: Mapping[str, Any], chosen: Mapping[str, Any]) -> bool:
 def _how_to_measure(model: Any) -> str:
     """Return what measures the accuracy on new data: no command reads pairs."""
     if ModelView(model).compares_pairs:
-        return "`score(pairs, y)` of the model in Python, on pairs that were not used for learning"
-    return "`covmetric evaluate`"
+        return "score(pairs, y) of the model in Python, on pairs that were not used for learning"
+    return "covmetric evaluate"
 
 
 def _headline(
@@ -163,7 +163,7 @@ def _accuracy(learner: Any, model: Any, references: LabelledExamples | None, mea
     if ModelView(model).compares_pairs:
         return [*parts, Paragraphs([pairs_in_words(ModelView(model))])]
     parts.append(
-        Paragraphs(["The accuracy on examples that were not used for learning is measured by `covmetric evaluate`."])
+        Paragraphs(["The accuracy on examples that were not used for learning is measured by covmetric evaluate."])
     )
     return parts
 
@@ -178,7 +178,9 @@ def _candidates(results: Mapping[str, Any], best: int, count: int = 10) -> Table
         accuracy = mean_and_standard_error((100 * folds[i]).tolist())
         difference = mean_and_standard_error((100 * (folds[i] - folds[best])).tolist())
         settings = ", ".join(
-            f"{k} {v:g}" if isinstance(v, float) else f"{k} {v}" for k, v in results["params"][i].items()
+            f"{k} {v:g}" if isinstance(v, float) else f"{k} {v}"
+            for k, v in results["params"][i].items()
+            if v is not None  # such as C of a rule that has none
         )
         rows.append([settings, accuracy.text(), "chosen" if i == best else difference.text(sign=True)])
     note = (

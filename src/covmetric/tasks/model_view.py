@@ -164,11 +164,11 @@ class ModelView:
 
     @property
     def features(self) -> list[str]:
-        """The names of the rows of a matrix: features of pixels, or numbers of channels."""
+        """The names of the rows of a matrix: features of pixels, or x0, x1 and so on, as in plots."""
         if self.image_descriptor is not None:
             return feature_names(self.image_descriptor.features)
         metric = self.metric
-        return [] if metric is None else [str(i) for i in range(metric.embedding.shape_in_[0])]
+        return [] if metric is None else [f"x{i}" for i in range(metric.embedding.shape_in_[0])]
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters that define the model, as text and numbers.
