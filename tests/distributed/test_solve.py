@@ -163,7 +163,7 @@ def test_a_worker_killed_in_a_pass_changes_nothing(client):
 
 def test_a_block_that_fails_is_named(client):
     problem = recipe_problem(FaultyRecipe)
-    with pytest.raises(PairBlockError, match="blocks 2 to 3 failed: RuntimeError: no such block"):
+    with pytest.raises(PairBlockError, match="^block 3 failed: RuntimeError: no such block"):
         solve(problem, executor=client)
     # The cluster still works.
     assert client.submit(sum, [1, 2]).result() == 3
@@ -307,7 +307,7 @@ def test_blocks_that_end_no_worker_alone_are_all_named():
     with in_this_process() as client:
         executor = DaskExecutor(client)
         arguments = problem.source, CheckPass()
-        error = executor._error_of_deadly_blocks(*arguments, [1, 0], RuntimeError("a worker died"))
+        error = executor._error_of_deadly_blocks(*arguments, [(2, 4), (0, 2)], RuntimeError("a worker died"))
         of_the_sum = executor._error_of_deadly_blocks(*arguments, [], RuntimeError("a worker died"))
     assert re.match("workers died several times .* one of these blocks: 2 to 3, 0 to 1. Run alone", str(error))
     assert re.match("workers died several times while adding up the blocks .*memory", str(of_the_sum))
@@ -321,8 +321,8 @@ def test_blocks_that_fail_alone_did_not_end_a_worker():
     source = recipe_problem(FaultyRecipe).source
     with in_this_process() as client, DaskExecutor(client) as executor:
         with pytest.raises(PairBlockError, match="no such block"):
-            executor._run_alone(source, CheckPass(), 1)
-        error = executor._error_of_deadly_blocks(source, CheckPass(), [1, 0], RuntimeError("a worker died"))
+            executor._run_alone(source, CheckPass(), (2, 4))
+        error = executor._error_of_deadly_blocks(source, CheckPass(), [(2, 4), (0, 2)], RuntimeError("a worker died"))
     assert re.match("workers died several times .* one of these blocks: 2 to 3, 0 to 1. Run alone", str(error))
 
 
@@ -336,7 +336,7 @@ def test_a_range_that_runs_alone_gets_data_that_were_lost():
         lost = executor._parts[0]
         client.cancel([lost])
         wait_until(lost.cancelled)
-        executor._run_alone(source, CheckPass(), 0)
+        executor._run_alone(source, CheckPass(), (0, 2))
         assert executor._parts[0] is not lost
         assert not executor._parts[0].cancelled()
 
