@@ -172,7 +172,7 @@ def _print_solve(client: Any, problem: BlockProblem, idle: float) -> None:
     count = executor.passes.count.total()
     print(
         f"{problem.n_pairs:>11,} {result.status.name:>7} {result.certificate.relative_gap:>7.0e} {result.n_iter:>5} "
-        f"{count:>6} {result.seconds:>8.1f} {len(problem.source.ranges(executor.n_tasks())):>5} "
+        f"{count:>6} {result.seconds:>8.1f} {executor.n_tasks:>5} "
         f"{moved / count / 1e3:>11.0f} {result.seconds * idle / count / 1e3:>8.0f} {peaks(client):>20} {load:>5.1f}",
         flush=True,
     )

@@ -54,19 +54,36 @@ class DaskExecutor(Executor):
         self._examples: Any = None
         self._ranges: list[tuple[int, int]] = []
         self._parts: list[Any] = []
+        self._holders: list[Any] = []
 
     def close(self) -> None:
-        self._source, self._examples, self._ranges, self._parts = None, None, [], []
+        self._source, self._examples, self._ranges, self._parts, self._holders = None, None, [], [], []
 
+    @property
     def n_tasks(self) -> int:
-        """Return the number of tasks of a pass over many blocks, for the present size of the cluster.
+        """The number of tasks of the last pass, without the one that adds up their sums."""
+        return len(self._ranges)
+
+    @staticmethod
+    def tasks_for(n_threads: int) -> int:
+        """Return the number of tasks of a pass over many blocks.
+
+        Parameters
+        ----------
+        n_threads : int
+            The number of threads of all workers.
 
         Returns
         -------
         int
             A power of two, because a pass is a binary tree of sums.
+
+        Examples
+        --------
+        >>> DaskExecutor.tasks_for(2), DaskExecutor.tasks_for(3)
+        (16, 32)
         """
-        return tasks_for(sum(self._client.nthreads(callback_timeout=_SEND_SECONDS).values()))
+        return int(2 ** tree_depth(TASKS_PER_THREAD * max(n_threads, 1)))
 
     def run(self, source: PairSource, task: PairPass) -> Any:
         repeats = 0
@@ -91,7 +108,12 @@ class DaskExecutor(Executor):
             self.close()
             self._examples = self._sent(source.examples, broadcast=True)
             self._source = source
-        ranges = source.ranges(self.n_tasks())
+        threads = self._client.nthreads(callback_timeout=_SEND_SECONDS)  # of each worker
+        self._place_pairs(source, source.ranges(self.tasks_for(sum(threads.values()))))
+        self._hold_copies(len(threads))
+
+    def _place_pairs(self, source: PairSource, ranges: list[tuple[int, int]]) -> None:
+        """Send the pairs of each range to a worker, or the recipe to all, unless there are as many parts already."""
         if len(ranges) <= len(self._ranges):
             return
         self._ranges, sent, self._parts = [], self._parts, []
@@ -101,6 +123,18 @@ class DaskExecutor(Executor):
             del sent  # the workers need not hold the pairs twice
             self._parts = self._sent([source.part(first, last) for first, last in ranges])
         self._ranges = ranges
+
+    def _hold_copies(self, n_workers: int) -> None:
+        """Keep a copy of the examples on each worker.
+
+        Every two seconds, Dask drops copies of data for which fewer tasks are waiting than there are copies (its policy
+        ReduceReplicas). Most passes would then have to send the examples again. So as many tasks wait for them, and for
+        another task that no worker can run.
+        """
+        if n_workers <= len(self._holders):
+            return
+        never = self._client.submit(_never, resources={"covmetric-never": 1}, pure=False)
+        self._holders = [self._client.submit(_never, never, self._examples, pure=False) for _ in range(n_workers)]
 
     def _sent(self, data: Any, broadcast: bool = False) -> Any:
         """Send data to the workers, again if a worker dies in the meantime, for which Dask may wait forever."""
@@ -228,24 +262,9 @@ class DaskExecutor(Executor):
             raise ExecutorLost("the connection to the scheduler of the cluster was lost") from cause
 
 
-def tasks_for(n_threads: int) -> int:
-    """Return the number of tasks of a pass over many blocks: a power of two.
-
-    Parameters
-    ----------
-    n_threads : int
-        The number of threads of all workers.
-
-    Returns
-    -------
-    int
-
-    Examples
-    --------
-    >>> tasks_for(2), tasks_for(3)
-    (16, 32)
-    """
-    return int(2 ** tree_depth(TASKS_PER_THREAD * max(n_threads, 1)))
+def _never(*data: Any) -> None:
+    """Do nothing. A task of this function holds its data, because it never runs."""
+    raise AssertionError("no worker has the resource that this task asks for")
 
 
 def _suspects(futures: list[Any]) -> list[int]:
