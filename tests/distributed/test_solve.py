@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import re
 import signal
 import threading
@@ -147,6 +148,78 @@ def test_certificates_on_workers(client):
             assert split.certify(*arguments, 1e-15) == BlockProblem.split(problem).certify(*arguments, 1e-15)
 
 
+# --- Tasks ------------------------------------------------------------------------------------------------------------
+
+
+def empty_pass(K):
+    """Return the pairs and the task of a pass that only checks them."""
+    from covmetric.problem.blocks.passes import CheckPass
+
+    return recipe_problem(K=K).source, CheckPass()
+
+
+def test_the_number_of_tasks_does_not_grow_with_the_pairs(client, monkeypatch):
+    """Nor do the bytes of their messages."""
+    from covmetric.problem.blocks.dask import DaskExecutor
+
+    monkeypatch.setattr(sources, "MAX_RANGES", 256)
+    submit, sent = client.submit, []
+
+    def counted(*arguments, **settings):
+        sent.append(len(pickle.dumps([one for one in arguments[1:] if isinstance(one, bytes | int)])))
+        return submit(*arguments, **settings)
+
+    monkeypatch.setattr(client, "submit", counted)
+    passes = []
+    for n_blocks in (20, 300, 3000):
+        source, task = empty_pass(7 * n_blocks)
+        assert source.n_blocks == n_blocks
+        with DaskExecutor(client) as executor:
+            executor.run(source, task)  # sends the examples
+            sent.clear()
+            executor.run(source, task)
+            assert executor.n_tasks == 16
+        passes.append((len(sent), sum(sent)))
+    (count, size), *others = passes
+    assert count == 17, "eight per thread, and their sum"
+    assert all(other == (17, pytest.approx(size, rel=0.05)) for other in others)
+
+
+@pytest.mark.parametrize("kind", ["recipe", "arrays"])
+def test_a_cluster_that_grows_is_given_more_tasks(client, kind, monkeypatch):
+    from covmetric.problem.blocks.dask import DaskExecutor
+    from covmetric.problem.blocks.passes import LossPass
+
+    monkeypatch.setattr(sources, "MAX_RANGES", 256)
+    problem = recipe_problem(K=280) if kind == "recipe" else BlockProblem.split(random_problem("is", 3, 3, K=280))
+    source, task = problem.source, LossPass(random_metric(3))
+    nthreads, tasks = client.nthreads(), []
+    with DaskExecutor(client) as executor:
+        for factor in (1, 2, 1, 8):
+            monkeypatch.setattr(client, "nthreads", lambda factor=factor, **_: {k: factor for k in nthreads})
+            assert executor.run(source, task) == Threads().run(source, task)
+            tasks.append(executor.n_tasks)
+    assert tasks == [16, 32, 32, 40], "at most one per block"
+
+
+def test_all_workers_keep_their_copies_of_the_examples(client):
+    """Dask drops copies that no task waits for."""
+    from covmetric.problem.blocks.dask import DaskExecutor
+
+    wait_for_two_workers(client)
+    with DaskExecutor(client) as executor:
+        executor.run(*empty_pass(70))
+        key = executor._examples.key
+        for _ in range(3):
+            client.amm.run_once()
+            time.sleep(0.1)
+            assert len(client.who_has([executor._examples])[key]) == 2
+        held = executor._holders
+        assert {future.status for future in held} == {"pending"}
+    del held
+    wait_until(lambda: not client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.unrunnable)))
+
+
 # --- Faults -----------------------------------------------------------------------------------------------------------
 
 
@@ -289,10 +362,10 @@ def test_a_block_that_ends_its_workers_is_named(client, monkeypatch):
 
 
 def test_the_deadly_block_is_found_among_those_that_waited(client, monkeypatch):
-    """Dask blames every task of a worker that dies, so that each of them has to run alone."""
-    monkeypatch.setattr(sources, "MAX_RANGES", 10)
-    problem = recipe_problem(DeadlyRecipe, K=70, deadly=2)
-    assert len(problem.source.ranges()) == 10
+    """Dask blames every task of a worker that dies, so that the blocks of each of them have to run alone."""
+    monkeypatch.setattr(sources, "MAX_RANGES", 64)
+    problem = recipe_problem(DeadlyRecipe, K=280, deadly=2)
+    assert len(problem.source.ranges()) == 40, "several per task"
     with allowed_failures(client, 0), pytest.raises(PairBlockError, match=r"^blocks 2 to 2 ended their worker.*memory"):
         solve(problem, executor=client)
     wait_for_two_workers(client)
