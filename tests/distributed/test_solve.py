@@ -196,24 +196,24 @@ def test_a_cluster_that_grows_is_given_more_tasks(client, kind, monkeypatch):
     nthreads, tasks = client.nthreads(), []
     with DaskExecutor(client) as executor:
         for factor in (1, 2, 1, 8):
-            monkeypatch.setattr(client, "nthreads", lambda factor=factor, **_: {k: factor for k in nthreads})
+            monkeypatch.setattr(client, "nthreads", lambda factor=factor, **_: dict.fromkeys(nthreads, factor))
             assert executor.run(source, task) == Threads().run(source, task)
             tasks.append(executor.n_tasks)
     assert tasks == [16, 32, 32, 40], "at most one per block"
 
 
-def test_all_workers_keep_their_copies_of_the_examples(client):
+def test_all_workers_keep_their_copies_of_examples_and_recipe(client):
     """Dask drops copies that no task waits for."""
     from covmetric.problem.blocks.dask import DaskExecutor
 
     wait_for_two_workers(client)
     with DaskExecutor(client) as executor:
         executor.run(*empty_pass(70))
-        key = executor._examples.key
+        copied = [executor._examples, executor._parts[0]]
         for _ in range(3):
             client.amm.run_once()
             time.sleep(0.1)
-            assert len(client.who_has([executor._examples])[key]) == 2
+            assert [len(workers) for workers in client.who_has(copied).values()] == [2, 2]
         held = executor._holders
         assert {future.status for future in held} == {"pending"}
     del held
@@ -236,7 +236,7 @@ def test_a_worker_killed_in_a_pass_changes_nothing(client):
 
 def test_a_block_that_fails_is_named(client):
     problem = recipe_problem(FaultyRecipe)
-    with pytest.raises(PairBlockError, match="^block 3 failed: RuntimeError: no such block"):
+    with pytest.raises(PairBlockError, match=r"^block 3 failed: RuntimeError: no such block"):
         solve(problem, executor=client)
     # The cluster still works.
     assert client.submit(sum, [1, 2]).result() == 3

@@ -93,7 +93,7 @@ def test_a_block_that_fails_is_named():
             return super().of_block(block)
 
     for n_jobs in (1, 2):
-        with pytest.raises(PairBlockError, match="^block 3 failed: MemoryError: too large"):
+        with pytest.raises(PairBlockError, match=r"^block 3 failed: MemoryError: too large"):
             BlockProblem.split(random_problem(), Threads(n_jobs)).total(Failing())
 
 
@@ -102,7 +102,7 @@ def test_sums_that_fail_name_their_blocks():
         def combine(self, first, second):
             raise MemoryError("too large")
 
-    with pytest.raises(PairBlockError, match="^adding up blocks 0 to 3 failed: MemoryError: too large"):
+    with pytest.raises(PairBlockError, match=r"^adding up blocks 0 to 3 failed: MemoryError: too large"):
         BlockProblem.split(random_problem(), Threads()).total(Failing())
 
 

@@ -35,10 +35,10 @@ _PATIENCE = 0.2
 class DaskExecutor(Executor):
     """Runs passes on the workers of a cluster. Data of lost workers is sent again, and their blocks are computed again.
 
-    A pass is split into tasks, each of which sums up a range of blocks. Their number depends on the threads of the
-    workers. It does not grow with the number of pairs, and nor does what a pass moves: a few matrices to each task, its
-    sum to one of the workers, and the sum of all to the client. The examples are sent to every worker once, and the
-    pairs of each task, if they are arrays, to one of the workers. They are sent again if the cluster has grown.
+    A pass is split into tasks, each of which sums up a range of blocks. The number of tasks depends on the threads of
+    the workers, not on the number of pairs. So does what a pass moves: a few matrices to each task, its sum to one of
+    the workers, and the sum of all to the client. The examples are sent to every worker once, and the pairs of each
+    task, if they are arrays, to one of the workers. Arrays are sent again if the cluster has grown.
 
     Parameters
     ----------
@@ -125,16 +125,19 @@ class DaskExecutor(Executor):
         self._ranges = ranges
 
     def _hold_copies(self, n_workers: int) -> None:
-        """Keep a copy of the examples on each worker.
+        """Keep a copy of the examples, and of the recipe if there is one, on each worker.
 
         Every two seconds, Dask drops copies of data for which fewer tasks are waiting than there are copies (its policy
-        ReduceReplicas). Most passes would then have to send the examples again. So as many tasks wait for them, and for
+        ReduceReplicas). Most long passes would then have to send them again. So as many tasks wait for them, and for
         another task that no worker can run.
         """
         if n_workers <= len(self._holders):
             return
+        recipe = self._parts[:1] if self._parts[0] is self._parts[-1] else []
         never = self._client.submit(_never, resources={"covmetric-never": 1}, pure=False)
-        self._holders = [self._client.submit(_never, never, self._examples, pure=False) for _ in range(n_workers)]
+        self._holders = [
+            self._client.submit(_never, never, self._examples, *recipe, pure=False) for _ in range(n_workers)
+        ]
 
     def _sent(self, data: Any, broadcast: bool = False) -> Any:
         """Send data to the workers, again if a worker dies in the meantime, for which Dask may wait forever."""
@@ -159,9 +162,7 @@ class DaskExecutor(Executor):
         sent: Any = pickle.dumps(task)
         if len(sent) > _LARGE_PASS:
             sent = self._sent(sent, broadcast=True)
-        futures = [
-            self._submitted(part, bounds, sent) for part, bounds in zip(self._parts, self._ranges, strict=True)
-        ]
+        futures = [self._submitted(part, bounds, sent) for part, bounds in zip(self._parts, self._ranges, strict=True)]
         total = self._client.submit(_combined, sent, futures, pure=False, retries=_RETRIES)
         try:
             return pickle.loads(self._result(total, futures))
@@ -263,7 +264,7 @@ class DaskExecutor(Executor):
 
 
 def _never(*data: Any) -> None:
-    """Do nothing. A task of this function holds its data, because it never runs."""
+    """Stand for a task that waits, so that Dask keeps its data. It never runs."""
     raise AssertionError("no worker has the resource that this task asks for")
 
 
