@@ -1,11 +1,11 @@
 """A model of the time of a solve in blocks: the section `model` of `benchmarks.scale`.
 
-A solve makes passes over the pairs, which come from a recipe. With K pairs, w workers and R ranges of blocks, it takes
+A solve makes passes over the pairs, which come from a recipe. With K pairs, w workers and T tasks per pass, it takes
 
-    sum over passes of  o_0 + o_1 R + K f(n, m, l) i / w,    i = ceil(R / w) / (R / w),
+    sum over passes of  o_0 + o_1 T + K f(n, m, l) i / w,    i = ceil(T / w) / (T / w),
 
 where f is the time of the processor per pair, a sum of terms with coefficients c >= 0 that are fitted for each kind of
-pass, and o_0 + o_1 R what Dask needs for a pass, fitted to passes that compute nothing.
+pass, and o_0 + o_1 T what Dask needs for a pass, fitted to passes that compute nothing.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from scipy.optimize import nnls
 from benchmarks.clusters import two_workers
 from benchmarks.many_pairs import Passes, TimedThreads, recipe_problem
 from covmetric import solve
+from covmetric._utils.tuning import MAX_RANGES
 from covmetric.problem import BlockProblem
 from covmetric.problem.blocks import PairPass, RecipePairs, block_pairs
 from covmetric.problem.blocks.dask import DaskExecutor
@@ -80,6 +81,15 @@ class NothingPass(PairPass):
         return (0.0,)
 
 
+class ManyTasks(DaskExecutor):
+    """Workers that are given as many tasks as if there were more of them."""
+
+    @staticmethod
+    def tasks_for(n_threads: int) -> int:
+        """Return the largest number of tasks."""
+        return max(n_threads, MAX_RANGES)
+
+
 class EmptyBlocks(RecipePairs):
     """Blocks that are not made."""
 
@@ -104,17 +114,17 @@ def run(options: argparse.Namespace) -> None:
         print(f"{kind:>12} " + " ".join(f"{1e9 * value:>10.3g}" for value in values) + f" {error:>13.0%}")
     with two_workers(options.limit) as client:
         overhead = _overhead(client)
-    print(f"\nOverhead of Dask per pass: {1e3 * overhead[0]:.1f} ms + {1e3 * overhead[1]:.2f} ms per range of blocks\n")
+    print(f"\nOverhead of Dask per pass: {1e3 * overhead[0]:.1f} ms + {1e3 * overhead[1]:.2f} ms per task\n")
     print("Predictions, 2,000 examples, m = n, lambda = 1e-2:")
-    print(f"{'n':>4} {'K':>14} {'workers':>7} {'passes':>6} {'ranges':>6} {'of it Dask':>10} {'seconds':>9}")
+    print(f"{'n':>4} {'K':>14} {'workers':>7} {'passes':>6} {'tasks':>6} {'of it Dask':>10} {'seconds':>9}")
     for n, K, workers in PREDICTIONS:
         passes = next(one.passes for one in measured if one.sizes == (n, n, 2000))
-        ranges = len(recipe_problem(n, K, 1e-2).source.ranges())
-        dask = sum(passes.values()) * (overhead[0] + overhead[1] * ranges)
+        tasks = len(recipe_problem(n, K, 1e-2).source.ranges(DaskExecutor.tasks_for(workers)))
+        dask = sum(passes.values()) * (overhead[0] + overhead[1] * tasks)
         work = K * sum(count * coefficients[kind][0] @ terms(n, n, 2000) for kind, count in passes.items())
-        rounds = math.ceil(ranges / workers) / (ranges / workers)
+        rounds = math.ceil(tasks / workers) / (tasks / workers)
         print(
-            f"{n:>4} {K:>14,} {workers:>7} {sum(passes.values()):>6} {ranges:>6} {dask:>10.1f} "
+            f"{n:>4} {K:>14,} {workers:>7} {sum(passes.values()):>6} {tasks:>6} {dask:>10.1f} "
             f"{dask + work * rounds / workers:>9.1f}"
         )
 
@@ -151,13 +161,13 @@ def _fitted(kind: str, measured: list[Measured]) -> tuple[np.ndarray, float]:
 
 
 def _overhead(client: Any) -> np.ndarray:
-    """Return the seconds of a pass that computes nothing: per pass, and per range."""
+    """Return the seconds of a pass that computes nothing: per pass, and per task."""
     counts, seconds = (2, 32, 128, 256), []
     for count in counts:
         found = recipe_problem(2, count * block_pairs(2, 2), 1e-2).source
         assert isinstance(found, RecipePairs)
         source = EmptyBlocks(found.examples, found.recipe, found.bounds, found.weight, found.slack)
-        with DaskExecutor(client) as executor:
+        with ManyTasks(client) as executor:
             executor.run(source, NothingPass())  # sends the examples
             times = []
             for _ in range(5):

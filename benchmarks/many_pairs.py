@@ -130,27 +130,41 @@ def add_workers_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--pairs", type=float, nargs="+", default=sizes, help="numbers of pairs (default: 1e6 1e7 1e8)")
     parser.add_argument("--size", type=int, default=9, help="rows of a matrix (default: %(default)s)")
     parser.add_argument("--limit", type=int, default=1000, help="MB of memory per worker (default: %(default)s)")
+    parser.add_argument("--idle", type=float, default=5.0, help="seconds of an idle cluster (default: %(default)g)")
 
 
 def run_workers(options: argparse.Namespace) -> None:
-    """Print time, passes, bytes and memory of solves on two workers, and whether anything of the cluster is left."""
+    """Print time, passes, bytes and memory of solves on two workers, and whether anything of the cluster is left.
+
+    Workers tell the scheduler twice a second that they are alive, whether they work or not. "By clock" is what this
+    makes up of the kB per pass: the seconds of the solve times what an idle cluster sends per second.
+    """
     print(f"n = m = {options.size}, lambda = 1e-2, slack 'is', 2,000 examples, two workers of one thread each")
     print(
-        f"{'K':>11} {'status':>7} {'gap':>7} {'steps':>5} {'passes':>6} {'seconds':>8} {'ranges':>6} "
-        f"{'kB per pass':>11} {'peak of the workers':>20} {'load':>5}"
+        f"{'K':>11} {'status':>7} {'gap':>7} {'steps':>5} {'passes':>6} {'seconds':>8} {'tasks':>5} "
+        f"{'kB per pass':>11} {'by clock':>8} {'peak of the workers':>20} {'load':>5}"
     )
     with two_workers(options.limit) as client:
         pids = list(client.run(os.getpid).values())
         solve(
             recipe_problem(options.size, min(200_000, int(options.pairs[0])), 1e-2), executor=client
         )  # load the compiled kernels
+        idle = _idle_rate(client, options.idle)
         for size in options.pairs:
-            _print_solve(client, recipe_problem(options.size, int(size), 1e-2))
+            _print_solve(client, recipe_problem(options.size, int(size), 1e-2), idle)
     alive = [pid for pid in pids if _exists(pid)]
     print(f"workers that are left: {len(alive)}")
 
 
-def _print_solve(client: Any, problem: BlockProblem) -> None:
+def _idle_rate(client: Any, seconds: float) -> float:
+    """Return the bytes that an idle cluster sends per second."""
+    before, started = bytes_sent(client), time.perf_counter()
+    time.sleep(seconds)
+    return (bytes_sent(client) - before) / (time.perf_counter() - started)
+
+
+def _print_solve(client: Any, problem: BlockProblem, idle: float) -> None:
+    """Print the row of a problem, on a cluster that sends so many bytes per second when it is idle."""
     executor, load = TimedWorkers(client), os.getloadavg()[0]
     before = bytes_sent(client)
     result = solve(problem, executor=executor)
@@ -158,8 +172,8 @@ def _print_solve(client: Any, problem: BlockProblem) -> None:
     count = executor.passes.count.total()
     print(
         f"{problem.n_pairs:>11,} {result.status.name:>7} {result.certificate.relative_gap:>7.0e} {result.n_iter:>5} "
-        f"{count:>6} {result.seconds:>8.1f} {len(problem.source.ranges()):>6} {moved / count / 1e3:>11.0f} "
-        f"{peaks(client):>20} {load:>5.1f}",
+        f"{count:>6} {result.seconds:>8.1f} {executor.n_tasks:>5} "
+        f"{moved / count / 1e3:>11.0f} {result.seconds * idle / count / 1e3:>8.0f} {peaks(client):>20} {load:>5.1f}",
         flush=True,
     )
 

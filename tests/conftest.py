@@ -40,11 +40,11 @@ for _compiled in _KERNELS.glob("__pycache__/*.nbi"):
 
 @pytest.fixture
 def small_blocks(monkeypatch) -> None:
-    """Blocks of 7 pairs, summed up in at most 3 ranges, so that small problems have several blocks in each range."""
+    """Blocks of 7 pairs, summed up in at most 2 ranges, so that small problems have several blocks in each range."""
     from covmetric.problem.blocks import sources
 
     monkeypatch.setattr(sources, "BLOCK_PAIRS", (7, 7))
-    monkeypatch.setattr(sources, "MAX_RANGES", 3)
+    monkeypatch.setattr(sources, "MAX_RANGES", 2)
 
 
 @pytest.fixture(scope="session")

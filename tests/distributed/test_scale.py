@@ -74,7 +74,7 @@ def test_pairs_are_solved_in_a_process_of_their_own(run):
 
 
 def test_workers_report_what_they_moved(run):
-    lines = run("workers", "--pairs", "3e3", "--size", "3").splitlines()
+    lines = run("workers", "--pairs", "3e3", "--size", "3", "--idle", "0.1").splitlines()
     values = lines[2].split()
     assert values[:2] == ["3,000", "SOLVED"]
     assert float(values[7]) > 0.0  # kB per pass

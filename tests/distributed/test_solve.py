@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import re
 import signal
 import threading
@@ -147,6 +148,78 @@ def test_certificates_on_workers(client):
             assert split.certify(*arguments, 1e-15) == BlockProblem.split(problem).certify(*arguments, 1e-15)
 
 
+# --- Tasks ------------------------------------------------------------------------------------------------------------
+
+
+def empty_pass(K):
+    """Return the pairs and the task of a pass that only checks them."""
+    from covmetric.problem.blocks.passes import CheckPass
+
+    return recipe_problem(K=K).source, CheckPass()
+
+
+def test_the_number_of_tasks_does_not_grow_with_the_pairs(client, monkeypatch):
+    """Nor do the bytes of their messages."""
+    from covmetric.problem.blocks.dask import DaskExecutor
+
+    monkeypatch.setattr(sources, "MAX_RANGES", 256)
+    submit, sent = client.submit, []
+
+    def counted(*arguments, **settings):
+        sent.append(len(pickle.dumps([one for one in arguments[1:] if isinstance(one, bytes | int)])))
+        return submit(*arguments, **settings)
+
+    monkeypatch.setattr(client, "submit", counted)
+    passes = []
+    for n_blocks in (20, 300, 3000):
+        source, task = empty_pass(7 * n_blocks)
+        assert source.n_blocks == n_blocks
+        with DaskExecutor(client) as executor:
+            executor.run(source, task)  # sends the examples
+            sent.clear()
+            executor.run(source, task)
+            assert executor.n_tasks == 16
+        passes.append((len(sent), sum(sent)))
+    (count, size), *others = passes
+    assert count == 17, "eight per thread, and their sum"
+    assert all(other == (17, pytest.approx(size, rel=0.05)) for other in others)
+
+
+@pytest.mark.parametrize("kind", ["recipe", "arrays"])
+def test_a_cluster_that_grows_is_given_more_tasks(client, kind, monkeypatch):
+    from covmetric.problem.blocks.dask import DaskExecutor
+    from covmetric.problem.blocks.passes import LossPass
+
+    monkeypatch.setattr(sources, "MAX_RANGES", 256)
+    problem = recipe_problem(K=280) if kind == "recipe" else BlockProblem.split(random_problem("is", 3, 3, K=280))
+    source, task = problem.source, LossPass(random_metric(3))
+    nthreads, tasks = client.nthreads(), []
+    with DaskExecutor(client) as executor:
+        for factor in (1, 2, 1, 8):
+            monkeypatch.setattr(client, "nthreads", lambda factor=factor, **_: dict.fromkeys(nthreads, factor))
+            assert executor.run(source, task) == Threads().run(source, task)
+            tasks.append(executor.n_tasks)
+    assert tasks == [16, 32, 32, 40], "at most one per block"
+
+
+def test_all_workers_keep_their_copies_of_examples_and_recipe(client):
+    """Dask drops copies that no task waits for."""
+    from covmetric.problem.blocks.dask import DaskExecutor
+
+    wait_for_two_workers(client)
+    with DaskExecutor(client) as executor:
+        executor.run(*empty_pass(70))
+        copied = [executor._examples, executor._parts[0]]
+        for _ in range(3):
+            client.amm.run_once()
+            time.sleep(0.1)
+            assert [len(workers) for workers in client.who_has(copied).values()] == [2, 2]
+        held = executor._holders
+        assert {future.status for future in held} == {"pending"}
+    del held
+    wait_until(lambda: not client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.unrunnable)))
+
+
 # --- Faults -----------------------------------------------------------------------------------------------------------
 
 
@@ -163,7 +236,7 @@ def test_a_worker_killed_in_a_pass_changes_nothing(client):
 
 def test_a_block_that_fails_is_named(client):
     problem = recipe_problem(FaultyRecipe)
-    with pytest.raises(PairBlockError, match="blocks 2 to 3 failed: RuntimeError: no such block"):
+    with pytest.raises(PairBlockError, match=r"^block 3 failed: RuntimeError: no such block"):
         solve(problem, executor=client)
     # The cluster still works.
     assert client.submit(sum, [1, 2]).result() == 3
@@ -289,10 +362,10 @@ def test_a_block_that_ends_its_workers_is_named(client, monkeypatch):
 
 
 def test_the_deadly_block_is_found_among_those_that_waited(client, monkeypatch):
-    """Dask blames every task of a worker that dies, so that each of them has to run alone."""
-    monkeypatch.setattr(sources, "MAX_RANGES", 10)
-    problem = recipe_problem(DeadlyRecipe, K=70, deadly=2)
-    assert len(problem.source.ranges()) == 10
+    """Dask blames every task of a worker that dies, so that the blocks of each of them have to run alone."""
+    monkeypatch.setattr(sources, "MAX_RANGES", 64)
+    problem = recipe_problem(DeadlyRecipe, K=280, deadly=2)
+    assert len(problem.source.ranges()) == 40, "several per task"
     with allowed_failures(client, 0), pytest.raises(PairBlockError, match=r"^blocks 2 to 2 ended their worker.*memory"):
         solve(problem, executor=client)
     wait_for_two_workers(client)
@@ -307,7 +380,7 @@ def test_blocks_that_end_no_worker_alone_are_all_named():
     with in_this_process() as client:
         executor = DaskExecutor(client)
         arguments = problem.source, CheckPass()
-        error = executor._error_of_deadly_blocks(*arguments, [1, 0], RuntimeError("a worker died"))
+        error = executor._error_of_deadly_blocks(*arguments, [(2, 4), (0, 2)], RuntimeError("a worker died"))
         of_the_sum = executor._error_of_deadly_blocks(*arguments, [], RuntimeError("a worker died"))
     assert re.match("workers died several times .* one of these blocks: 2 to 3, 0 to 1. Run alone", str(error))
     assert re.match("workers died several times while adding up the blocks .*memory", str(of_the_sum))
@@ -321,8 +394,8 @@ def test_blocks_that_fail_alone_did_not_end_a_worker():
     source = recipe_problem(FaultyRecipe).source
     with in_this_process() as client, DaskExecutor(client) as executor:
         with pytest.raises(PairBlockError, match="no such block"):
-            executor._run_alone(source, CheckPass(), 1)
-        error = executor._error_of_deadly_blocks(source, CheckPass(), [1, 0], RuntimeError("a worker died"))
+            executor._run_alone(source, CheckPass(), (2, 4))
+        error = executor._error_of_deadly_blocks(source, CheckPass(), [(2, 4), (0, 2)], RuntimeError("a worker died"))
     assert re.match("workers died several times .* one of these blocks: 2 to 3, 0 to 1. Run alone", str(error))
 
 
@@ -336,7 +409,7 @@ def test_a_range_that_runs_alone_gets_data_that_were_lost():
         lost = executor._parts[0]
         client.cancel([lost])
         wait_until(lost.cancelled)
-        executor._run_alone(source, CheckPass(), 0)
+        executor._run_alone(source, CheckPass(), (0, 2))
         assert executor._parts[0] is not lost
         assert not executor._parts[0].cancelled()
 

@@ -35,9 +35,11 @@ BLOCK_PAIRS = (2**10, 2**16)
 BLOCKS_MULTIPLE = 4
 # Passes of a few operations per pair run in one thread if there are fewer pairs than this.
 LIGHT_PASS_PAIRS = 2**18
-# Consecutive blocks are summed up together if there are more than this many, so that what a step moves does not grow
-# with the number of pairs.
+# Consecutive blocks are summed up together if there are more than this many. A power of two: a pass is a binary tree.
 MAX_RANGES = 256
+# Tasks of a pass for each thread of a cluster: few, because each costs time and bytes, but enough that a worker that is
+# faster than the others is given more (python -m benchmarks.scale workers).
+TASKS_PER_THREAD = 8
 # From this many blocks on a problem is solved in blocks; if its examples are thin, from the second number on.
 SPLIT_FROM, SPLIT_THIN_FROM = 4, 16
 # Bytes that the allocator of a worker keeps after they were freed (python -m benchmarks.scale workers).

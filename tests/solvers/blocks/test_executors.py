@@ -93,11 +93,20 @@ def test_a_block_that_fails_is_named():
             return super().of_block(block)
 
     for n_jobs in (1, 2):
-        with pytest.raises(PairBlockError, match="blocks 3 to 5 failed: MemoryError: too large"):
+        with pytest.raises(PairBlockError, match=r"^block 3 failed: MemoryError: too large"):
             BlockProblem.split(random_problem(), Threads(n_jobs)).total(Failing())
 
 
-def test_the_first_of_several_blocks_that_fail_is_named():
+def test_sums_that_fail_name_their_blocks():
+    class Failing(CheckPass):
+        def combine(self, first, second):
+            raise MemoryError("too large")
+
+    with pytest.raises(PairBlockError, match=r"^adding up blocks 0 to 3 failed: MemoryError: too large"):
+        BlockProblem.split(random_problem(), Threads()).total(Failing())
+
+
+def test_the_first_of_several_blocks_that_fail_is_named(monkeypatch):
     class Failing(CheckPass):
         def of_block(self, block):
             if block.index in (4, 7):
@@ -105,6 +114,7 @@ def test_the_first_of_several_blocks_that_fail_is_named():
                 raise MemoryError(f"block {block.index}")
             return super().of_block(block)
 
+    monkeypatch.setattr(sources, "MAX_RANGES", 4)  # with blocks 4 and 7 in different ranges
     for n_jobs in (1, 2, 3):
         with pytest.raises(PairBlockError, match="MemoryError: block 4"):
             BlockProblem.split(random_problem(), Threads(n_jobs)).total(Failing())

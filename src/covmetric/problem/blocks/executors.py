@@ -1,11 +1,10 @@
-"""What runs a pass over the blocks: one thread, or several. Values are always added up in the same order."""
+"""What runs a pass over the blocks: one thread, or several. Values are always added up in the same binary tree."""
 
 from __future__ import annotations
 
-import functools
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
@@ -15,6 +14,7 @@ from covmetric._utils.threads import one_thread
 from covmetric._utils.tuning import LIGHT_PASS_PAIRS
 from covmetric.problem.blocks.passes import PairPass
 from covmetric.problem.blocks.sources import PairSource
+from covmetric.problem.blocks.tree import folded
 
 
 class PairBlockError(RuntimeError):
@@ -42,7 +42,7 @@ class ExecutorLost(RuntimeError):
 def sum_of_range(
     source: PairSource, task: PairPass, first: int, last: int, pause: Callable[[], None] | None = None
 ) -> Any:
-    """Return the value of a pass over consecutive blocks.
+    """Return the value of a pass over consecutive blocks, which are added up in a binary tree.
 
     Parameters
     ----------
@@ -67,11 +67,11 @@ def sum_of_range(
     """
     try:
         with np.errstate(all="ignore"):
-            return functools.reduce(task.combine, _values(source, task, first, last, pause))
-    except ValueError:  # about the input
+            return folded(task.combine, _values(source, task, first, last, pause), last - first)
+    except (ValueError, PairBlockError):  # about the input, or about one of the blocks
         raise
     except Exception as error:
-        raise PairBlockError(f"blocks {first} to {last - 1} failed: {type(error).__name__}: {error}") from error
+        raise PairBlockError(f"adding up blocks {first} to {last - 1} failed: {_text(error)}") from error
 
 
 def _values(
@@ -80,7 +80,17 @@ def _values(
     for index in range(first, last):
         if pause is not None:
             pause()
-        yield task.of_block(source.block(index))
+        try:
+            value = task.of_block(source.block(index))
+        except ValueError:
+            raise
+        except Exception as error:
+            raise PairBlockError(f"block {index} failed: {_text(error)}") from error
+        yield value
+
+
+def _text(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
 
 
 class Executor(ABC):
@@ -104,21 +114,6 @@ class Executor(ABC):
         """Release threads and data."""
 
     @abstractmethod
-    def values(self, source: PairSource, task: PairPass) -> Iterable[Any]:
-        """Return the values of a pass on the ranges of blocks, in their order.
-
-        Parameters
-        ----------
-        source : PairSource
-            The pairs.
-        task : PairPass
-            The pass.
-
-        Returns
-        -------
-        iterable
-        """
-
     def run(self, source: PairSource, task: PairPass) -> Any:
         """Return the value of a pass over all blocks.
 
@@ -134,7 +129,6 @@ class Executor(ABC):
         Any
             The value, of a type that the pass defines.
         """
-        return functools.reduce(task.combine, self.values(source, task))
 
 
 class Threads(Executor):
@@ -158,7 +152,24 @@ class Threads(Executor):
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
 
+    def run(self, source: PairSource, task: PairPass) -> Any:
+        return folded(task.combine, self.values(source, task), len(source.ranges()))
+
     def values(self, source: PairSource, task: PairPass) -> Iterator[Any]:
+        """Yield the values of a pass on the ranges of blocks, in their order.
+
+        Parameters
+        ----------
+        source : PairSource
+            The pairs.
+        task : PairPass
+            The pass.
+
+        Yields
+        ------
+        Any
+            A value, of a type that the pass defines.
+        """
         work = _SharedPass(source, task)
         alone = self._pool is None or (task.is_light and source.n_pairs < LIGHT_PASS_PAIRS)
         with one_thread():

@@ -48,7 +48,7 @@ class BlockProblem(Certifying):
     """A problem whose pairs are split into blocks of a fixed size, with the same objective, dual and certificate.
 
     Arrays over all pairs are needed only where the pairs themselves are given as arrays. All values are added up over
-    the blocks in a fixed order, so that they have the same bits for any number of threads or workers.
+    the blocks in a fixed binary tree, so that they have the same bits for any number of threads or workers.
 
     Parameters
     ----------
@@ -304,8 +304,8 @@ class _BlockPrimal(Primal):
 
     def _sum(self, losses: tuple[float, float]) -> LossSum:
         value, error = losses
-        # Losses are not negative, so each addition of a block errs by at most the unit roundoff times the sum.
-        return LossSum(value, error + self._problem.source.n_blocks * _UNIT * value, None)
+        # Losses are not negative, so the additions of each level of the tree err by at most u times the sum.
+        return LossSum(value, error + self._problem.source.depth * _UNIT * value, None)
 
 
 class _BlockDual(Dual):
@@ -361,17 +361,17 @@ class _BlockDual(Dual):
 
     @property
     def _gram_length(self) -> int:
-        # The first block has the most pairs, and each block is one more addition.
+        # The first block has the most pairs, and each level of the tree of blocks is one more addition.
         source = self._problem.source
-        return source.block(0).problem.sums.gram_length + source.n_blocks
+        return source.block(0).problem.sums.gram_length + source.depth
 
     @property
     def _exact_length(self) -> int:
-        return self._problem.source.n_blocks
+        return 1 + self._problem.source.depth
 
     @property
     def _loss_length(self) -> int:
-        return 128 + self._problem.source.n_blocks
+        return 128 + self._problem.source.depth
 
     def similar_factor(self, multipliers: Any) -> FloatArray:
         rows = self._problem.total(SimilarFactorPass(multipliers))

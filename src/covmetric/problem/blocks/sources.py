@@ -18,6 +18,7 @@ from covmetric._utils.tuning import (
 )
 from covmetric.constraints import LabelledPairs, PairRecipe
 from covmetric.problem.blocks.keys import fingerprint
+from covmetric.problem.blocks.tree import subtrees, tree_depth
 from covmetric.problem.coordinates import CoordinateError
 from covmetric.problem.examples import Examples
 from covmetric.problem.metric_problem import MetricProblem
@@ -181,17 +182,25 @@ class PairSource(ABC):
         """
         return index * self.block_pairs, min((index + 1) * self.block_pairs, self.n_pairs)
 
-    def ranges(self) -> list[tuple[int, int]]:
-        """Return ranges of consecutive blocks, at most `tuning.MAX_RANGES`, each summed up by one task.
+    @property
+    def depth(self) -> int:
+        """The number of additions, at most, that the value of a block goes through until it is in the sum of all."""
+        return tree_depth(self.n_blocks)
+
+    def ranges(self, most: int | None = None) -> list[tuple[int, int]]:
+        """Return ranges of consecutive blocks, the subtrees of the binary tree in which blocks are added up.
+
+        Parameters
+        ----------
+        most : int or None, default=None
+            The largest number of ranges. None means `tuning.MAX_RANGES`, which is never exceeded.
 
         Returns
         -------
         list of (first, last)
             The first block of each range, and the first block after it.
         """
-        count = self.n_blocks
-        length = -(-count // MAX_RANGES)
-        return [(first, min(first + length, count)) for first in range(0, count, length)]
+        return subtrees(self.n_blocks, MAX_RANGES if most is None else min(most, MAX_RANGES))
 
     @abstractmethod
     def block(self, index: int) -> PairBlock:
