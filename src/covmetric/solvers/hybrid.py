@@ -39,16 +39,17 @@ _SMALLER_GAP = 30.0
 # per row of W. The number grows with n because a step lowers the objective, which is a sum over n eigenvalues, by about
 # a constant.
 _STEPS_AFTER_RETREAT, _STEPS_PER_ROW = 15.0, 1.0 / 6.0
-# Dykstra's gap is estimated as soon as the epochs have taken this many times as long as an estimate, and certified at
-# the latest when they have taken this many times as long as a certificate.
-_ESTIMATE_TIMES, _CERTIFICATE_TIMES = 4.0, 40.0
+# Dykstra's gap is estimated as soon as the epochs have taken this many times as long as an estimate (the second number
+# counts while the gap falls slowly), and certified at the latest when they have taken this many times as long as a
+# certificate.
+_ESTIMATE_TIMES, _SLOW_ESTIMATE_TIMES, _CERTIFICATE_TIMES = 4.0, 30.0, 40.0
 # If the logarithm of the gap falls by less than this per epoch, most epochs leave out idle pairs.
 _SLOW = 0.3
 # The rate of Dykstra is judged after this many epochs. The first estimate of it is known up to about a factor.
 _FIRST_EPOCHS, _DOUBT = 2, 2.0
 # It is judged only after this fraction of the time of the other method, because the gap need not shrink in every epoch.
 # If the other method is clearly faster, that time is shorter by the ratio of the two, but at most by this factor.
-_PATIENCE, _MAX_HURRY = 0.2, 2.0
+_PATIENCE, _MAX_HURRY = 0.15, 2.0
 # A goal counts as reached if the estimated gap is this fraction of it, because an epoch costs less than a certificate.
 # The second number is that of the gap for Newton's method.
 _WITHIN, _WITHIN_NEWTON = 0.5, 0.65
@@ -322,7 +323,7 @@ class Hybrid(Solver[HybridState]):
             return _newton_crawls(problem, state)
         if not isinstance(state.solver, Dykstra):
             return False
-        wait = _ESTIMATE_TIMES * state.costs.estimate
+        wait = (_SLOW_ESTIMATE_TIMES if state.state.skips_idle else _ESTIMATE_TIMES) * state.costs.estimate
         if state.state.work_since_estimate < wait or state.n_iter - state.gaps[0][0] < _FIRST_EPOCHS:
             return False
         # The estimate is that of a moment within the last epoch, and close to the gap before it.
