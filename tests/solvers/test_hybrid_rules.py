@@ -86,7 +86,18 @@ def test_the_gap_of_an_earlier_epoch_is_carried_on():
 
 @pytest.mark.parametrize("gap", [0.0, -1e-17])
 def test_a_gap_within_rounding_errors_has_a_rate(gap):
-    assert state_after(1.0, gap).rate == np.inf
+    state = state_after(1.0, gap)
+    assert (state.rate, state.gap) == (np.inf, 0.0)
+    assert state.costs.newton_from(state.gap) == 1.0, "a step"
+
+
+@pytest.mark.parametrize("gap", [np.inf, np.nan])
+def test_no_rate_follows_from_a_gap_that_is_not_finite(gap):
+    """Such an estimate as the first one made the rate infinite for good, so that the epochs never ended."""
+    state = state_after(1.0, gap, 0.9)
+    assert state.rate == pytest.approx(0.5 * np.log(1.0 / 0.9))
+    assert state.gap == 0.9
+    assert state_after(1.0, gap).gap == 1.0, "nothing new is known"
 
 
 def test_certificates_are_due_when_a_goal_may_be_reached():

@@ -212,7 +212,9 @@ class HybridState:
             self.primals.append(self.state.primal)
 
     def record_gap(self, iteration: int, gap: float) -> None:
-        """Record the relative gap after an iteration, unless that of a later one is known.
+        """Record the relative gap after an iteration, unless that of a later one is known, or it is infinite.
+
+        No rate follows from an infinite gap, which is the estimate if the metric is not positive definite.
 
         Parameters
         ----------
@@ -221,7 +223,7 @@ class HybridState:
         gap : float
             The relative gap.
         """
-        if self.gaps and iteration <= self.gaps[-1][0]:
+        if not np.isfinite(gap) or (self.gaps and iteration <= self.gaps[-1][0]):
             return
         self.gaps.append((iteration, gap))
         if len(self.gaps) > 1:  # the first epochs, which are faster, count only at first
@@ -231,8 +233,10 @@ class HybridState:
 
     @property
     def gap(self) -> float:
-        """The relative gap now, at the rate of this phase."""
+        """The relative gap now, at the rate of this phase; 0 if it is within rounding errors."""
         iteration, gap = self.gaps[-1]
+        if self.n_iter == iteration or not gap > 0.0:
+            return max(gap, 0.0)
         return gap * float(np.exp(-max(self.rate, 0.0) * (self.n_iter - iteration)))
 
 
