@@ -221,21 +221,20 @@ class Primal:
 
     def _loss_sum(self, s: FloatArray, shift: FloatArray) -> LossSum:
         """Return the sum of the losses; `shift` bounds the error of s."""
-        excess = self._similar * (s - 1.0)
-        possible = (excess > -shift).nonzero()[0]
-        return LossSum(*self._losses(possible, s[possible], shift[possible], excess[possible]), s)
+        possible = (self._similar * (s - 1.0) > -shift).nonzero()[0]
+        return LossSum(*self._losses(possible, s[possible], shift[possible]), s)
 
-    def _losses(self, pairs: IntArray, s: FloatArray, shift: FloatArray, excess: FloatArray) -> tuple[float, float]:
+    def _losses(self, pairs: IntArray, s: FloatArray, shift: FloatArray) -> tuple[float, float]:
         """Return the sum of the losses of pairs that may be active, and a bound on its error.
 
-        `shift` bounds the error of s, and the excess y (s - 1) is positive if a pair is active.
+        `shift` bounds the error of s.
         """
         if len(pairs) == 0:
             return 0.0, 0.0
         weights, similar = self._weights[pairs], self._similar[pairs]
 
         # Far from underflow, so that d'' shift^2 is a number.
-        clear = bool((excess > shift).all() and (shift < _SMALL_SHIFT * s).all() and s.min() > 1e-100)
+        clear = bool((similar * (s - 1.0) > shift).all() and (shift < _SMALL_SHIFT * s).all() and s.min() > 1e-100)
         losses, deviation, size = (self._clear_losses if clear else self._unclear_losses)(similar, s, shift)
         error = weights * (deviation + 8.0 * _UNIT * size)
         total = float((weights * losses).sum())
