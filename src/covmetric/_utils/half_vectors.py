@@ -140,7 +140,8 @@ class HalfVectors:
         array of shape (..., n, n)
             Symmetric matrices.
         """
-        return np.asarray(entries[..., self._full_index].reshape(*entries.shape[:-1], self.n, self.n))
+        full = entries.take(self._full_index, axis=-1, mode="clip")  # quicker than with checks of the indices
+        return np.asarray(full.reshape(*entries.shape[:-1], self.n, self.n))
 
 
 def half_vectors_of(n: int) -> HalfVectors:

@@ -25,6 +25,9 @@ KEPT_BYTES = 2**24
 # (python -m benchmarks.scale threads). If W has at most so many rows, such loops also compute them: on one thread they
 # take 0.4 times as long as BLAS at n = 9, 0.7 times at n = 22 and 0.9 times at n = 50.
 COMPILED_FROM_BYTES, LOOPS_UP_TO_ROWS = 2**22, 48
+# Half vectors of the B_k of a Newton step are computed by loops if W has at most so many rows: they take 0.4 times as
+# long as BLAS at n = 5, 0.6 times at n = 10, as long at n = 16.
+HALF_GRAM_LOOPS_UP_TO_ROWS = 16
 # Pairs per block of a large problem: differences of this many bytes, and between these numbers of pairs. Blocks are
 # the unit of work of threads and workers: large enough that handing one out takes no time, small enough that eight
 # threads have several each.
@@ -161,6 +164,9 @@ def estimate_seconds(n: int, n_pairs: int) -> float:
 # --- The linear system of a Newton step (python -m benchmarks.solvers grid; python -m benchmarks.blocks) --------------
 # Bytes per block of rows of the dense system.
 SYSTEM_BLOCK_BYTES = 2**26
+# If the half vectors of the active pairs take at most this many bytes, the system is the smaller one of the two with a
+# matrix: comparing all kinds takes some ten microseconds, which is more than is to be gained.
+SMALL_SYSTEM_BYTES = 2**15
 # Bytes that fit into the cache of a core.
 CACHE_BYTES = 2**24
 # The unit of the costs below is one operation of a matrix product, of which a core does this many in a second.

@@ -11,17 +11,35 @@ from covmetric._utils.half_vectors import HalfVectors
 from covmetric.solvers.kernels import newton_sums
 
 
+@pytest.mark.parametrize("half_grams", [newton_sums.half_grams, newton_sums.half_grams_by_loops])
 @given(n=st.integers(1, 40), m=st.integers(1, 5), seed=st.integers(0, 100))
-def test_half_vectors_keep_the_inner_product(n, m, seed):
+def test_half_vectors_keep_the_inner_product(half_grams, n, m, seed):
     rng = np.random.default_rng(seed)
     G = rng.standard_normal((3, m, n))
     half = HalfVectors(n)
     out = np.empty((3, half.size))
-    newton_sums.half_grams(G, out)
+    half_grams(G, out)
     B = np.einsum("kai,kaj->kij", G, G)
     np.testing.assert_allclose(out, [half.pack(b) for b in B], rtol=1e-12, atol=1e-13)
     np.testing.assert_allclose(half.unpack(out[0]), B[0], rtol=1e-12, atol=1e-13)
     assert out[0] @ out[1] == pytest.approx(np.sum(B[0] * B[1]), rel=1e-9, abs=1e-9)
+
+
+@given(a=st.integers(1, 30), p=st.integers(1, 40), seed=st.integers(0, 100))
+def test_the_system_over_the_pairs_matches_the_literal_matrix(a, p, seed):
+    rng = np.random.default_rng(seed)
+    V, roots, r = rng.standard_normal((a, p)), np.exp(rng.standard_normal(a)), rng.standard_normal(p)
+    before, x = (V.copy(), roots.copy(), r.copy()), np.full(p, np.nan)
+    assert newton_sums.solve_pair_system(V, roots, r, x)
+    H = np.eye(p) + sum(root**2 * np.outer(v, v) for root, v in zip(roots, V, strict=True))
+    np.testing.assert_allclose(x, np.linalg.solve(H, r), rtol=1e-7, atol=1e-9)
+    for array, expected in zip((V, roots, r), before, strict=True):
+        np.testing.assert_array_equal(array, expected)
+
+
+def test_a_system_over_the_pairs_that_is_not_positive_definite_is_refused():
+    V = np.array([[1.0], [np.nan]])
+    assert not newton_sums.solve_pair_system(V, np.ones(2), np.ones(1), np.empty(1))
 
 
 @given(count=st.integers(1, 30), n=st.integers(1, 9), seed=st.integers(0, 100))

@@ -27,6 +27,7 @@ def test_blocks_and_chunks_do_not_change_the_matrix(rows, chunk, m, monkeypatch)
     np.testing.assert_allclose(system.solve(r), np.linalg.solve(H, r), rtol=1e-8, atol=1e-8)
 
 
-def test_a_matrix_that_is_not_definite_fails_the_step():
+@pytest.mark.parametrize("matrix", [[[1.0, 2.0], [2.0, 1.0]], [[np.nan]], [[1.0, np.nan], [np.nan, 1.0]]])
+def test_a_matrix_that_is_not_definite_fails_the_step(matrix):
     with pytest.raises(StepFailed):
-        direct.cholesky(np.array([[1.0, 2.0], [2.0, 1.0]], order="F"))
+        direct.cholesky(np.array(matrix, order="F"))

@@ -35,6 +35,7 @@ dtrsm = _external("cython_blas", "dtrsm", _C, _C, _C, _C, _I, _I, _D, _D, _I, _D
 dsyrk = _external("cython_blas", "dsyrk", _C, _C, _I, _I, _D, _D, _I, _D, _D, _I)
 dsytrd = _external("cython_lapack", "dsytrd", _C, _I, _D, _I, _D, _D, _D, _D, _I, _I)
 dpotrf = _external("cython_lapack", "dpotrf", _C, _I, _D, _I, _I)
+dpotrs = _external("cython_lapack", "dpotrs", _C, _I, _I, _D, _I, _D, _I, _I)
 dgelqf = _external("cython_lapack", "dgelqf", _I, _I, _D, _I, _D, _D, _I, _I)
 
 

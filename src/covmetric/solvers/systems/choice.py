@@ -7,6 +7,7 @@ from covmetric._utils.tuning import (
     CG_OVERHEAD,
     CG_TYPICAL_ITERATIONS,
     PAIR_OVERHEAD,
+    SMALL_SYSTEM_BYTES,
     THIN_OVERHEAD,
     VECTOR_PRODUCT_CACHED,
     VECTOR_PRODUCT_UNCACHED,
@@ -48,6 +49,8 @@ def choose_system(
     """
     problem, p, a = terms.problem, terms.half.size, len(terms.active)
     n, m, K = problem.n, problem.m, problem.n_pairs
+    if m > 1 and 8 * a * p <= min(SMALL_SYSTEM_BYTES, memory / 3.0):
+        return PairSystem(terms) if a <= p else DenseSystem(terms)
     transform = (6.0 * n * n * m + PAIR_OVERHEAD) * a
     direct: dict[type[DenseSystem | PairSystem | ThinSystem], float] = {}
     if 8.0 * p * p <= memory:

@@ -13,7 +13,7 @@ from covmetric._utils.validation import FloatArray
 from covmetric.solvers.base import StepFailed
 from covmetric.solvers.systems.base import System
 from covmetric.solvers.systems.products import TransformedExamples, example_work, pair_work
-from covmetric.solvers.systems.terms import ActiveTerms
+from covmetric.solvers.systems.terms import ActiveTerms, compiled_kernels
 
 
 def cholesky(matrix: FloatArray) -> FloatArray:
@@ -34,7 +34,8 @@ def cholesky(matrix: FloatArray) -> FloatArray:
         If the matrix is not positive definite in floating point arithmetic.
     """
     factor, failed = lapack.dpotrf(matrix, overwrite_a=True)
-    if failed:
+    # Not every LAPACK reports a NaN, but a NaN reaches the last pivot.
+    if failed or not factor[-1, -1] > 0.0:
         raise StepFailed
     return np.asarray(factor)
 
@@ -144,21 +145,20 @@ class PairSystem(System):
         """Return <B_j, B_k> of all active pairs, as a new array."""
         return np.asarray(self._V @ self._V.T)
 
-    def _factor(self) -> FloatArray:
-        """Return the factor of I + diag(roots) <B_j, B_k> diag(roots)."""
-        return self._factored(blas.dsyrk(1.0, self._V.T, trans=True))
-
     def _factored(self, inner_products: FloatArray) -> FloatArray:
-        """Return the same factor, given the upper triangle of <B_j, B_k> in column-major order; it is overwritten."""
+        """Return the factor of I + diag(roots) <B_j, B_k> diag(roots), given the upper triangle of the <B_j, B_k>.
+
+        The triangle is in column-major order and is overwritten.
+        """
         inner_products *= self._roots
         inner_products *= self._roots[:, None]
         return cholesky(_plus_identity(inner_products))
 
     def solve(self, r: FloatArray) -> FloatArray:
-        if len(self._roots) == 0:
-            return r.copy()
-        x = lapack.dpotrs(self._factor(), self._roots * self.rates(r), overwrite_b=True)[0]
-        return np.asarray(r - self.weighted_sum(x * self._roots))
+        x = r.copy()
+        if len(self._roots) and not compiled_kernels().solve_pair_system(self._V, self._roots, r, x):
+            raise StepFailed
+        return x
 
     @functools.cached_property
     def _products_and_factor(self) -> tuple[FloatArray, FloatArray]:
@@ -208,7 +208,14 @@ class ThinSystem(PairSystem):
         image = (rows @ self._terms.half.unpack(x)).reshape(self._G.shape)
         return np.asarray(np.einsum("kan,kan->k", image, self._G))
 
+    def solve(self, r: FloatArray) -> FloatArray:
+        if len(self._roots) == 0:
+            return r.copy()
+        x = lapack.dpotrs(self._factor(), self._roots * self.rates(r), overwrite_b=True)[0]
+        return np.asarray(r - self.weighted_sum(x * self._roots))
+
     def _factor(self) -> FloatArray:
+        """Return the factor of I + diag(roots) <B_j, B_k> diag(roots)."""
         if self._G.shape[1] > 1:
             return self._factored(self._inner_products().T)
         # Scaled columns make the scaled matrix without another pass over it.

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from covmetric._utils.half_vectors import HalfVectors
-from covmetric._utils.tuning import CACHE_BYTES
+from covmetric._utils.tuning import CACHE_BYTES, HALF_GRAM_LOOPS_UP_TO_ROWS
 from covmetric._utils.validation import FloatArray, IntArray
 from covmetric.problem import MetricProblem
 from covmetric.problem.sums import PairSums, is_multiple_of_identity
@@ -136,7 +136,9 @@ class ActiveTerms:
         vectors : array of shape (q, p)
             Their half vectors: a part of `out`, or a new array.
         """
-        half_grams = compiled_kernels().half_grams
+        kernels = compiled_kernels()
+        by_loops = self.problem.n <= HALF_GRAM_LOOPS_UP_TO_ROWS
+        half_grams = kernels.half_grams_by_loops if by_loops else kernels.half_grams
         sums, C = self.problem.sums, self.C
         lower = sums.lower_triangles()
         if lower is not None and self.multiple is not None:  # B_k is a multiple of A_k
