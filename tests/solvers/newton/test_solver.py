@@ -54,6 +54,34 @@ def test_memory_must_be_positive():
     assert repr(Newton(memory=8)) == "Newton(memory=8)"
 
 
+class Counts:
+    """What `candidates_pay` reads of a state."""
+
+    def __init__(self, tol=1e-6, weight_fraction=1.0, n_steps=3, steps_since_certificate=3):
+        self.tol, self.weight_fraction = tol, weight_fraction
+        self.n_steps, self.steps_since_certificate = n_steps, steps_since_certificate
+
+
+@pytest.mark.parametrize(
+    ("settings", "value", "decrement", "expected"),
+    [
+        ({}, 1.0, 0.03, True),  # 1e-3 * 0.03^2 is within 1e-6
+        ({}, 1.0, 0.04, False),
+        ({}, -100.0, 0.3, True),  # the tolerance is relative to the objective
+        ({}, 1e9, 1.1, True),  # within ten times the requested gap of 1e3
+        ({"n_steps": 0}, 1e9, 1.1, False),  # but not at the start
+        ({"n_steps": 0}, 1.0, 0.03, True),
+        ({}, 1e4, 1.1, False),
+        ({"tol": 0.0}, 1.0, 0.9, True),
+        ({"tol": 0.0}, 1.0, 1.1, False),
+        ({"steps_since_certificate": newton.CERTIFY_AT_LEAST_EVERY - 1}, 1.0, 1e9, True),
+        ({"weight_fraction": 0.1, "steps_since_certificate": 50}, 1.0, 1e-9, False),
+    ],
+)
+def test_candidates_are_formed_if_they_may_end_the_solve(settings, value, decrement, expected):
+    assert newton.candidates_pay(Counts(**settings), value, decrement) is expected
+
+
 @pytest.mark.parametrize(
     ("fraction", "retreats", "expected"),
     [(0.01, 0, 0.1), (0.049, 0, 0.49), (0.051, 0, 1.0), (0.5, 0, 1.0), (0.051, 1, 0.51), (0.5, 1, 1.0)],

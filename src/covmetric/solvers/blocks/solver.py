@@ -24,14 +24,7 @@ from covmetric.solvers.blocks.passes import (
 )
 from covmetric.solvers.interrupt import check_interrupt
 from covmetric.solvers.newton.linesearch import search
-from covmetric.solvers.newton.solver import (
-    CERTIFY_AT_LEAST_EVERY,
-    CLOSE,
-    NEAR,
-    NEAR_GAPS,
-    PathState,
-    follow_path,
-)
+from covmetric.solvers.newton.solver import CERTIFY_AT_LEAST_EVERY, CLOSE, PathState, candidates_pay, follow_path
 from covmetric.solvers.newton.start import fraction_for, multiple_near_minimum
 from covmetric.solvers.newton.stretch import Stretch, inverse_step_factor
 from covmetric.solvers.systems import cholesky, conjugate_gradients
@@ -181,9 +174,7 @@ class BlockNewton(Solver[BlockState]):
 
         Return whether the blocks have computed the derivatives of the squared distances along the step for it.
         """
-        wanted = state.tol * max(1.0, abs(value)) if state.n_steps else 0.0
-        near = decrement <= max(NEAR, NEAR_GAPS * wanted)
-        if state.weight_fraction < 1.0 or not (near or state.steps_since_certificate + 1 >= CERTIFY_AT_LEAST_EVERY):
+        if not candidates_pay(state, value, decrement):
             return False
         candidates, logdets = [], []
         reverse_logdet = stretch.reverse_logdet()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
@@ -18,9 +19,10 @@ from covmetric.solvers.systems import ActiveTerms, System, choose_system, rates_
 
 # A certificate is computed at least every this many steps, even if the estimated gap is still large.
 CERTIFY_AT_LEAST_EVERY = 8
-# Dual candidates are formed once the squared Newton decrement is below the first number, or below the second number
-# times the requested gap.
-NEAR, NEAR_GAPS = 1.0, 10.0
+# Dual candidates are formed if the squared Newton decrement is below the first number, and the third number times its
+# square is below the requested gap, or if it is below the second number times the requested gap. Near the optimum, the
+# gap of the candidates is about a tenth of the square, and rarely less than a hundredth of that.
+_NEAR, _NEAR_GAPS, _QUADRATIC = 1.0, 10.0, 1e-3
 # The dual of clipped multipliers takes a pass over the pairs. It is computed only if it may end the solve: if the
 # squared Newton decrement is below the first number or, if the pass is quick, below the second number times the
 # requested gap.
@@ -201,13 +203,10 @@ class Newton(Solver[NewtonState]):
         self, problem: MetricProblem, state: NewtonState, terms: ActiveTerms, direction: NewtonDirection, value: float
     ) -> None:
         """Form the multipliers that the step suggests, if a certificate may soon be due."""
-        # The first step starts from a multiple of I, which is not near the optimum for any tolerance.
-        wanted = state.tol * max(1.0, abs(value)) if state.n_steps else 0.0
-        near = direction.decrement <= max(NEAR, NEAR_GAPS * wanted)
-        due = near or state.steps_since_certificate + 1 >= CERTIFY_AT_LEAST_EVERY
-        if state.weight_fraction < 1.0 or not due:
+        if not candidates_pay(state, value, direction.decrement):
             return
-        quick = problem.sums.lower_triangles() is not None and direction.decrement <= CLOSE_GAPS * wanted
+        close = direction.decrement <= CLOSE_GAPS * state.tol * max(1.0, abs(value)) and state.n_steps > 0
+        quick = close and problem.sums.lower_triangles() is not None
         candidates = DualCandidates(
             terms.active,
             terms.forces,
@@ -237,6 +236,43 @@ class Newton(Solver[NewtonState]):
 
     def projections(self, state: NewtonState) -> int:
         return 0
+
+
+class StepCounts(Protocol):
+    """What decides about dual candidates, besides the decrement."""
+
+    weight_fraction: float
+    tol: float
+    n_steps: int
+    steps_since_certificate: int
+
+
+def candidates_pay(state: StepCounts, value: float, decrement: float) -> bool:
+    """Return whether the dual candidates of a step may end the solve, or belong to a certificate that is due anyway.
+
+    Parameters
+    ----------
+    state : NewtonState or BlockState
+        The state before the step.
+    value : float
+        The objective there.
+    decrement : float
+        The squared Newton decrement there.
+
+    Returns
+    -------
+    bool
+    """
+    if state.weight_fraction < 1.0:
+        return False
+    if state.steps_since_certificate + 1 >= CERTIFY_AT_LEAST_EVERY:
+        return True
+    if state.tol == 0.0:  # any step may be the last one
+        return decrement <= _NEAR
+    wanted = state.tol * max(1.0, abs(value))
+    # The first step starts from a multiple of I, which is not near the optimum for any tolerance.
+    close = decrement <= _NEAR_GAPS * wanted and state.n_steps > 0
+    return close or (decrement <= _NEAR and _QUADRATIC * decrement**2 <= wanted)
 
 
 def _logdet(C: FloatArray) -> float:

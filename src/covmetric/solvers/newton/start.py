@@ -47,10 +47,11 @@ def best_multiple(problem: MetricProblem, weight_fraction: float) -> tuple[Float
     """
     slack, identity = problem.slack, problem.sums.half.identity
     s, weights = problem.squared_norms / problem.bounds, weight_fraction * problem.weights
+    positive = s > 0.0
 
     def sums_at(w: float) -> tuple[float, float, float, float]:
         scaled = w * s
-        active = problem.terms.active(scaled) & (scaled > 0.0)
+        active = (problem.terms.active(scaled) & positive).nonzero()[0]
         c, scaled = weights[active], scaled[active]
         pull, spring = slack.gradient(scaled) * scaled, slack.curvature(scaled) * scaled**2
         return float(c.sum()), float(c @ scaled), float(c @ pull), float(c @ spring)
@@ -117,9 +118,9 @@ def stiffness(problem: MetricProblem, ratios: FloatArray) -> float:
     float
         The sum of c_k d''(s_k) s_k^2 over the active pairs, divided by n.
     """
-    active = problem.terms.active(ratios) & (ratios > 0.0)
+    active = (problem.terms.active(ratios) & (ratios > 0.0)).nonzero()[0]
     s = ratios[active]
-    return float((problem.weights[active] * problem.slack.curvature(s) * s**2).sum()) / problem.n
+    return float(problem.weights[active] @ (problem.slack.curvature(s) * s**2)) / problem.n
 
 
 def objective_per_row(problem: MetricProblem, factor: FloatArray, ratios: FloatArray) -> float:
