@@ -224,12 +224,18 @@ def test_small_tolerances_sum_in_two_doubles(slack):
     assert abs(quick.value - exact) <= quick.rounding
 
 
+def loss_of(problem, s, shift):
+    """Return the loss of the one pair of a problem at a ratio, and its error if `shift` bounds that of the ratio."""
+    losses = problem._primal._loss_sum(np.array([s]), np.array([shift]))
+    return losses.value, losses.error
+
+
 @pytest.mark.parametrize("slack", SLACKS)
 def test_a_distance_that_may_be_zero_has_the_bound_of_its_loss_there(slack):
     """With slack 'is' a dissimilar pair at distance zero costs infinitely much, so no finite bound exists."""
     problem = MetricProblem.from_differences([[[1.0], [1.0]]], [-1], 1.0, 2.0, slack)
     with np.errstate(all="ignore"):
-        loss, error = problem._primal._losses(np.array([0]), np.array([1e-3]), np.array([2e-3]))
+        loss, error = loss_of(problem, 1e-3, 2e-3)
         at_zero = float(problem.slack.divergence(np.zeros(1))[0])
     assert loss == pytest.approx(2.0 * naive.divergence(problem.slack)(1e-3))
     assert error == np.inf if np.isinf(at_zero) else error >= 2.0 * at_zero - loss
@@ -249,7 +255,7 @@ def test_the_error_of_a_loss_covers_both_ends_of_its_ratio(relative, similar, s,
     problem = MetricProblem.from_differences([[[1.0]]], [similar], 1.0, 2.0, slack)
     shift = relative * s
     with np.errstate(all="ignore"):
-        loss, error = problem._primal._losses(np.array([0]), np.array([s]), np.array([shift]))
+        loss, error = loss_of(problem, s, shift)
     exact = [exact_loss(problem, Decimal(s) + sign * Decimal(shift)) for sign in (-1, 0, 1)]
     deviation = 2.0 * float(max(abs(exact[0] - exact[1]), abs(exact[2] - exact[1])))
     assert loss == pytest.approx(2.0 * float(exact[1]), rel=1e-12)
@@ -264,7 +270,7 @@ def test_an_inactive_pair_that_may_be_active_costs_nothing(similar, slack):
     shift = 1e-6
     s = 1.0 - similar * 0.5 * shift
     with np.errstate(all="ignore"):
-        loss, error = problem._primal._losses(np.array([0]), np.array([s]), np.array([shift]))
+        loss, error = loss_of(problem, s, shift)
     assert loss == 0.0
     end = exact_loss(problem, Decimal(s) + similar * Decimal(shift))
     assert error == pytest.approx(2.0 * float(end), rel=1e-3, abs=1e-16)
@@ -276,7 +282,7 @@ def test_an_inactive_pair_that_may_be_active_costs_nothing(similar, slack):
 def test_the_error_of_a_loss_near_underflow_is_never_nan(relative, s, slack):
     problem = MetricProblem.from_differences([[[1.0]]], [-1], 1.0, 2.0, slack)
     with np.errstate(all="ignore"):
-        _, error = problem._primal._losses(np.array([0]), np.array([s]), np.array([relative * s]))
+        _, error = loss_of(problem, s, relative * s)
     assert error >= 0.0
 
 
@@ -285,7 +291,7 @@ def test_a_similar_pair_at_distance_zero_has_the_bound_of_its_loss_at_the_shift(
     """The slope of the loss may be infinite at zero, but the pair is inactive there."""
     problem = MetricProblem.from_differences([[[1.0]]], [1], 1.0, 2.0, slack)
     with np.errstate(all="ignore"):
-        loss, error = problem._primal._losses(np.array([0]), np.array([0.0]), np.array([3.0]))
+        loss, error = loss_of(problem, 0.0, 3.0)
     assert loss == 0.0
     assert error == pytest.approx(2.0 * naive.divergence(problem.slack)(3.0), rel=1e-12)
 

@@ -13,7 +13,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from covmetric import Newton, Status, make_paper_problem, solve, solve_path
-from covmetric.solvers.interrupt import check_interrupt, deferred_interrupts, interrupt_waits
+from covmetric.solvers.interrupt import DeferredInterrupts, check_interrupt, interrupt_waits
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_ctrl_c_while_the_compiler_is_loading_breaks_nothing(delay):
 
 
 def test_a_second_ctrl_c_raises_at_once():
-    with deferred_interrupts():
+    with DeferredInterrupts():
         signal.raise_signal(signal.SIGINT)  # deferred
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
@@ -106,7 +106,7 @@ def test_an_interrupt_during_the_last_certificate_stops_the_path(problem):
 
 
 def test_the_first_ctrl_c_waits_for_a_check():
-    with deferred_interrupts():
+    with DeferredInterrupts():
         assert not interrupt_waits()
         check_interrupt()  # nothing to raise
         signal.raise_signal(signal.SIGINT)
@@ -117,7 +117,7 @@ def test_the_first_ctrl_c_waits_for_a_check():
 
 
 def test_ctrl_c_outside_of_a_solve_raises_as_usual():
-    with deferred_interrupts():
+    with DeferredInterrupts():
         signal.raise_signal(signal.SIGINT)
     assert not interrupt_waits(), "a new block starts without one"
     with pytest.raises(KeyboardInterrupt):

@@ -37,11 +37,12 @@ class _Limits:
         with self._lock:
             for library in libraries:
                 key = id(library)
-                if self._holders.get(key, 0) == 0:
-                    self._before[key] = library.get_num_threads()
-                    if self._before[key] != 1:
+                holders = self._holders.get(key, 0)
+                if holders == 0:
+                    self._before[key] = threads = library.get_num_threads()
+                    if threads != 1:
                         library.set_num_threads(1)
-                self._holders[key] = self._holders.get(key, 0) + 1
+                self._holders[key] = holders + 1
 
     def leave(self, libraries: list[Any]) -> None:
         with self._lock:

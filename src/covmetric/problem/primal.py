@@ -22,7 +22,7 @@ _SAFE = 0.1
 _SMALL_SHIFT = 1e-3
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, eq=False)  # not frozen, because creating a frozen object takes some microseconds longer
 class PrimalPoint:
     """A positive definite metric, with its objective and its squared distances.
 
@@ -44,7 +44,7 @@ class PrimalPoint:
     rounding: float
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True, eq=False)
 class LossSum:
     """The sum of the losses of the pairs in a metric.
 
@@ -221,35 +221,35 @@ class Primal:
 
     def _loss_sum(self, s: FloatArray, shift: FloatArray) -> LossSum:
         """Return the sum of the losses; `shift` bounds the error of s."""
-        possible = (self._similar * (s - 1.0) > -shift).nonzero()[0]
-        return LossSum(*self._losses(possible, s[possible], shift[possible]), s)
+        excess = self._similar * (s - 1.0)
+        possible = (excess > -shift).nonzero()[0]
+        return LossSum(*self._losses(possible, excess[possible], s[possible], shift[possible]), s)
 
-    def _losses(self, pairs: IntArray, s: FloatArray, shift: FloatArray) -> tuple[float, float]:
+    def _losses(self, pairs: IntArray, excess: FloatArray, s: FloatArray, shift: FloatArray) -> tuple[float, float]:
         """Return the sum of the losses of pairs that may be active, and a bound on its error.
 
-        `shift` bounds the error of s.
+        `excess` is y (s - 1), and `shift` bounds the error of s.
         """
         if len(pairs) == 0:
             return 0.0, 0.0
-        weights, similar = self._weights[pairs], self._similar[pairs]
-
         # Far from underflow, so that d'' shift^2 is a number.
-        clear = bool((similar * (s - 1.0) > shift).all() and (shift < _SMALL_SHIFT * s).all() and s.min() > 1e-100)
-        losses, deviation, size = (self._clear_losses if clear else self._unclear_losses)(similar, s, shift)
+        if (excess > shift).all() and (shift < _SMALL_SHIFT * s).all() and s.min() > 1e-100:
+            losses, deviation, size = self._clear_losses(s, shift)
+        else:
+            losses, deviation, size = self._unclear_losses(self._similar[pairs], s, shift)
+        weights = self._weights[pairs]
         error = weights * (deviation + 8.0 * _UNIT * size)
         total = float((weights * losses).sum())
         # np.sum adds blocks of 128 numbers in pairs.
         return total, float(error.sum()) + (128 + 64) * _UNIT * total
 
-    def _clear_losses(
-        self, similar: FloatArray, s: FloatArray, shift: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def _clear_losses(self, s: FloatArray, shift: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the losses of pairs that are active for every ratio within the shift, their deviation and their size.
 
         The evaluation of d has a few roundings of terms no larger than its size, d(s) + |d'(s)| s.
         """
         losses, gradient = self._slack.divergence(s), np.abs(self._slack.gradient(s))
-        return losses, gradient * shift + self._slack.curvature(s) * shift**2, losses + gradient * s
+        return losses, shift * (gradient + self._slack.curvature(s) * shift), losses + gradient * s
 
     def _unclear_losses(
         self, similar: FloatArray, s: FloatArray, shift: FloatArray

@@ -32,7 +32,7 @@ def is_multiple_of_identity(matrix: FloatArray) -> bool:
     -------
     bool
     """
-    if matrix[0, -1] != 0.0 and len(matrix) > 1:  # as in most matrices
+    if matrix[-1, 0] != 0.0 and len(matrix) > 1:  # as in most matrices and lower triangular factors
         return False
     diagonal = matrix.diagonal()
     return bool(np.count_nonzero(matrix) == len(matrix) and (diagonal == diagonal[0]).all() and diagonal[0] != 0.0)
@@ -137,7 +137,9 @@ class PairSums(PairDifferences):
         with self._lock:
             if self._kept_triangles is None:
                 triangles = np.empty((len(self.pairs), size))
-                fill_triangles(triangles, self.rows, self.pairs, self._chunks(keep=False), self.half)
+                fill_triangles(
+                    triangles, self.rows, self.pairs, self._chunks(keep=len(self.pairs) < 2 * len(self.rows)), self.half
+                )
                 self._kept_triangles = read_only(triangles)
             return self._kept_triangles
 

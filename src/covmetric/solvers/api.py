@@ -26,7 +26,7 @@ from covmetric.solvers.base import Solver
 from covmetric.solvers.blocks import BlockNewton
 from covmetric.solvers.checkpoint import Checkpoint
 from covmetric.solvers.executors import chosen_executor, resolve_executor
-from covmetric.solvers.interrupt import deferred_interrupts, interrupt_waits
+from covmetric.solvers.interrupt import DeferredInterrupts, interrupt_waits
 from covmetric.solvers.loop import Callback, run
 from covmetric.solvers.newton import Newton
 from covmetric.solvers.registry import choose_solver, runs_in_blocks, splitting_pays
@@ -116,10 +116,10 @@ def solve(
     settings = (tol, max_iter, random_state, warm_start, callback)
     if isinstance(problem, BlockProblem):
         blocks.check_solver()
-        with deferred_interrupts(), blocks:
+        with DeferredInterrupts(), blocks:
             return blocks.solve(problem, None, started, *settings)
     _check_problem(problem, "a MetricProblem or a BlockProblem")
-    with deferred_interrupts(), blocks:
+    with DeferredInterrupts(), blocks:
         reduced, basis = _reduced(problem)
         if blocks.pay(reduced):
             return blocks.solve(blocks.split(reduced), basis, started, *settings)
@@ -312,7 +312,7 @@ def solve_path(
     results: dict[int, SolveResult] = {}
     last = None
     started = time.perf_counter()
-    with deferred_interrupts(), blocks:
+    with DeferredInterrupts(), blocks:
         reduced, basis = _reduced(problem)
         with reduced.sums.in_use():
             for i in np.argsort(-values, kind="stable"):

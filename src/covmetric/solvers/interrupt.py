@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from types import FrameType
 
 _pending = False
@@ -35,33 +33,31 @@ def interrupt_waits() -> bool:
     return _pending
 
 
-@contextmanager
-def deferred_interrupts() -> Iterator[None]:
+def _remember(number: int, frame: FrameType | None) -> None:
+    """Handle Ctrl-C within a ``with`` block."""
+    global _pending
+    if _pending:
+        signal.default_int_handler(number, frame)
+    _pending = True
+
+
+class DeferredInterrupts:
     """Defer the first Ctrl-C within a ``with`` block to the next `check_interrupt`; raise a second one at once.
 
     An exception in the middle of a compilation or an import can leave it broken for the rest of the process. Only the
     main thread receives signals, so other threads have nothing to defer. A handler that the user has set is kept.
-
-    Yields
-    ------
-    None
     """
-    global _pending
-    in_main = threading.current_thread() is threading.main_thread()
-    if not in_main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield
-        return
 
-    def remember(number: int, frame: FrameType | None) -> None:
+    def __enter__(self) -> None:
         global _pending
-        if _pending:
-            signal.default_int_handler(number, frame)
-        _pending = True
+        in_main = threading.current_thread() is threading.main_thread()
+        self._defers = in_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        if self._defers:
+            _pending = False
+            signal.signal(signal.SIGINT, _remember)
 
-    _pending = False
-    signal.signal(signal.SIGINT, remember)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        _pending = False
+    def __exit__(self, *exception: object) -> None:
+        global _pending
+        if self._defers:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            _pending = False

@@ -51,6 +51,8 @@ class _Record:
         """
         assert self.best_W is not None and self.best_multipliers is not None
         primal, dual = self.best_W.certificate, self.best_multipliers.certificate
+        if primal is dual:
+            return primal
         return Certificate.from_values(
             primal.primal,
             dual.dual,
