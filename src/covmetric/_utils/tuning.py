@@ -179,10 +179,32 @@ CG_OVERHEAD = 5e5
 VECTOR_PRODUCT_CACHED, VECTOR_PRODUCT_UNCACHED = 10.0, 20.0
 # The cost per entry of a difference in a sum over pairs whose examples have been transformed.
 EXAMPLE_ENTRY = 25.0
-# The cost of squaring and adding an entry of F W F^T.
-THIN_OVERHEAD = 30.0
+# The cost of squaring and adding an entry of F W F^T, and of an entry that is computed from inner products of examples.
+THIN_OVERHEAD, THIN_ENTRY = 30.0, 20.0
 # The cost of transforming a pair, in addition to its matrix product.
 PAIR_OVERHEAD = 1e4
+
+
+def thin_work(n: int, m: int, n_active: float, n_examples: int) -> float:
+    """Return the operations that the matrix of the pairs takes without half vectors.
+
+    Parameters
+    ----------
+    n, m : int
+        The numbers of rows and columns of an embedded example.
+    n_active : float
+        The number of active pairs.
+    n_examples : int
+        The number of examples.
+
+    Returns
+    -------
+    float
+    """
+    by_pairs = n_active * n_active * m * m * (n + THIN_OVERHEAD)
+    if m > 1:
+        return by_pairs
+    return min(by_pairs, n_examples * n_examples * n + THIN_ENTRY * n_active * n_active)
 
 
 def newton_seconds(n: int, m: int, n_pairs: int, n_examples: int) -> float:
@@ -234,7 +256,7 @@ def _system_work(n: int, m: int, n_active: float, n_examples: int, iterations: f
     """Return the operations that the cheapest way to solve the system of a step takes."""
     p, a = 0.5 * n * (n + 1), n_active
     by_entries = a * p * p + p**3 / 3.0
-    by_pairs = a * a * min(p, m * m * (n + THIN_OVERHEAD)) + a**3 / 3.0
+    by_pairs = min(a * a * p, thin_work(n, m, a, n_examples)) + a**3 / 3.0
     by_iterations = iterations * (CG_OVERHEAD + 2.0 * _pass_work(n, m, a, n_examples) + 12.0 * n**3)
     return min(by_entries, by_pairs, by_iterations)
 

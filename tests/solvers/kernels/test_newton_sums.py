@@ -37,6 +37,18 @@ def test_the_system_over_the_pairs_matches_the_literal_matrix(a, p, seed):
         np.testing.assert_array_equal(array, expected)
 
 
+@given(count=st.integers(2, 9), a=st.integers(1, 20), seed=st.integers(0, 100))
+def test_squared_products_match_the_differences(count, a, seed):
+    rng = np.random.default_rng(seed)
+    g, scales = rng.standard_normal((count, 4)), rng.standard_normal(a)
+    pairs = rng.integers(count, size=(a, 2))
+    out = np.full((a, a), -1.0)
+    newton_sums.squared_products(g @ g.T, pairs, scales, out)
+    F = scales[:, None] * (g[pairs[:, 0]] - g[pairs[:, 1]])
+    np.testing.assert_allclose(np.tril(out), np.tril((F @ F.T) ** 2), rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(out[np.triu_indices(a, 1)], -1.0)
+
+
 def test_a_system_over_the_pairs_that_is_not_positive_definite_is_refused():
     V = np.array([[1.0], [np.nan]])
     assert not newton_sums.solve_pair_system(V, np.ones(2), np.ones(1), np.empty(1))

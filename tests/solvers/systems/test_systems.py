@@ -125,6 +125,26 @@ def test_thin_systems_sum_over_pairs_or_over_examples(m, by_examples, monkeypatc
     np.testing.assert_allclose(system.weighted_sum(weights), weights @ B, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(system.rates(z), B @ z, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(system.solve(z), np.linalg.solve(H, z), rtol=1e-7, atol=1e-8)
+    x, rates = system.solve_affine(z, weights)
+    expected = np.linalg.solve(H, z - weights @ B)
+    np.testing.assert_allclose(x, expected, rtol=1e-7, atol=1e-8)
+    np.testing.assert_allclose(rates, B @ expected, rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize(("distance", "expected"), [(1e-2, True), (1e-4, False)])
+def test_thin_systems_do_not_subtract_examples_that_the_metric_brings_together(distance, expected, monkeypatch):
+    """The examples differ along the second axis only, which the metric nearly ignores."""
+    monkeypatch.setattr(direct, "example_work", lambda terms: -np.inf)
+    embedded = np.array([[[1.0], [0.0]], [[1.0], [1.0]], [[-2.0], [-1.0]]])
+    problem = MetricProblem(embedded, [[0, 1], [0, 2], [1, 2]], [1, -1, -1], 1.0, 1.0)
+    C, ones = np.diag([1.0, distance]), np.ones(3)
+    terms = ActiveTerms(problem, C, np.arange(3), ones, np.array([distance**-4, 1.0, 1.0]))
+    system = ThinSystem(terms)
+    assert (system._examples.inner_products(ones) is not None) is expected
+    H, B = naive.step_system(problem, C, terms.active, terms.springs)
+    z = np.array([1.0, 2.0, 3.0])
+    np.testing.assert_allclose(system.solve(z), np.linalg.solve(H, z), rtol=1e-11)
+    np.testing.assert_allclose(system.solve_affine(z, ones)[0], np.linalg.solve(H, z - ones @ B), rtol=1e-9)
 
 
 @DIRECT_SYSTEMS

@@ -176,6 +176,34 @@ def laplacian_product(rows, pairs, weights, out):
 
 
 @_jit_sums
+def squared_products(grams, pairs, scales, out):
+    """Compute (d_j d_k (F_j^T F_k))^2 for differences F_k = g_i - g_j of vectors, from the vectors' inner products.
+
+    Parameters
+    ----------
+    grams : array of shape (l, l)
+        The inner products of the vectors g.
+    pairs : array of int of shape (a, 2)
+        Indices of vectors.
+    scales : array of shape (a,)
+        The numbers d_k.
+    out : array of shape (a, a)
+        The lower triangle is written here.
+    """
+    count, a = len(grams), len(pairs)
+    first, second, row = np.empty(a, np.int64), np.empty(a, np.int64), np.empty(count)
+    for k in range(a):
+        first[k], second[k] = pairs[k, 0], pairs[k, 1]
+    for k in range(a):
+        x, y, scale, target = grams[first[k]], grams[second[k]], scales[k], out[k]
+        for i in range(count):
+            row[i] = scale * (x[i] - y[i])
+        for h in range(k + 1):
+            product = scales[h] * (row[first[h]] - row[second[h]])
+            target[h] = product * product
+
+
+@_jit_sums
 def stretch(rows, vector, weights, out):
     """Compute the sum of w_k <row_k, vector> row_k in one pass, four rows at a time to keep a core busy.
 

@@ -8,9 +8,9 @@ from covmetric._utils.tuning import (
     CG_TYPICAL_ITERATIONS,
     PAIR_OVERHEAD,
     SMALL_SYSTEM_BYTES,
-    THIN_OVERHEAD,
     VECTOR_PRODUCT_CACHED,
     VECTOR_PRODUCT_UNCACHED,
+    thin_work,
 )
 from covmetric.solvers.systems.base import System
 from covmetric.solvers.systems.direct import DenseSystem, PairSystem, ThinSystem
@@ -58,7 +58,7 @@ def choose_system(
     if 8.0 * a * (p + 2 * a) <= memory:
         direct[PairSystem] = a * a * p + a**3 + transform
     if 8.0 * a * (m * n + 2 * a) <= memory:
-        direct[ThinSystem] = a * a * m * m * (n + THIN_OVERHEAD) + a**3 + transform
+        direct[ThinSystem] = thin_work(n, m, a, len(problem.sums.rows)) + a**3 + transform
     # Products with a vector run slower than matrix products, and still slower beyond the cache.
     with_differences = min(pair_work(terms), example_work(terms))
     with_triangles = (VECTOR_PRODUCT_CACHED if 8.0 * K * p <= CACHE_BYTES else VECTOR_PRODUCT_UNCACHED) * K * p

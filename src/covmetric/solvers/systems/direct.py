@@ -142,7 +142,7 @@ class PairSystem(System):
         return np.asarray(self._V @ x)
 
     def _inner_products(self) -> FloatArray:
-        """Return <B_j, B_k> of all active pairs, as a new array."""
+        """Return the lower triangle of the <B_j, B_k> of all active pairs, as a new array."""
         return np.asarray(self._V @ self._V.T)
 
     def _factored(self, inner_products: FloatArray) -> FloatArray:
@@ -170,16 +170,17 @@ class PairSystem(System):
             return z.copy(), np.empty(0)
         products, factor = self._products_and_factor
         rates = self.rates(z)
-        x = lapack.dpotrs(factor, self._roots * (rates - products @ weights), overwrite_b=True)[0]
+        upper = products.T  # in column-major order
+        x = lapack.dpotrs(factor, self._roots * (rates - blas.dsymv(1.0, upper, weights)), overwrite_b=True)[0]
         forces = weights + self._roots * x
-        return z - self.weighted_sum(forces), rates - products @ forces
+        return z - self.weighted_sum(forces), rates - blas.dsymv(1.0, upper, forces)
 
 
 class ThinSystem(PairSystem):
     """The same matrix from <B_j, B_k> = ||F_j^T W F_k||^2, without half vectors.
 
-    If m = 1, the matrix is the entrywise square of F W F^T, which takes n/2 times fewer operations. Sums over the pairs
-    are computed from the examples if there are far fewer of them.
+    If m = 1, the matrix is the entrywise square of F W F^T, which takes n/2 times fewer operations. Sums over the
+    pairs, and F W F^T, are computed from the examples if there are far fewer of them.
 
     Parameters
     ----------
@@ -189,10 +190,16 @@ class ThinSystem(PairSystem):
 
     def _keep_pairs(self) -> None:
         terms = self._terms
-        self._G = np.empty((len(terms.active), terms.problem.m, terms.problem.n))
-        for part, G in terms.problem.sums.roughly_transformed(terms.active, terms.C):
-            self._G[part] = G
         self._examples = TransformedExamples(terms) if example_work(terms) < pair_work(terms) else None
+
+    @functools.cached_property
+    def _G(self) -> FloatArray:
+        """The transformed differences (C^T F_k)^T."""
+        terms = self._terms
+        transformed = np.empty((len(terms.active), terms.problem.m, terms.problem.n))
+        for part, G in terms.problem.sums.roughly_transformed(terms.active, terms.C):
+            transformed[part] = G
+        return transformed
 
     def weighted_sum(self, weights: FloatArray) -> FloatArray:
         if self._examples is not None:
@@ -216,16 +223,24 @@ class ThinSystem(PairSystem):
 
     def _factor(self) -> FloatArray:
         """Return the factor of I + diag(roots) <B_j, B_k> diag(roots)."""
-        if self._G.shape[1] > 1:
+        if self._terms.problem.m > 1:
             return self._factored(self._inner_products().T)
-        # Scaled columns make the scaled matrix without another pass over it.
-        scaled = self._G[:, 0] * np.sqrt(self._roots)[:, None]
+        # Scaled differences make the scaled matrix without another pass over it.
+        scales = np.sqrt(self._roots)
+        products = self._examples.inner_products(scales) if self._examples is not None else None
+        if products is not None:
+            return cholesky(_plus_identity(products.T))
+        scaled = self._G[:, 0] * scales[:, None]
         matrix = blas.dsyrk(1.0, scaled.T, trans=True)
         matrix *= matrix
         return cholesky(_plus_identity(matrix))
 
     def _inner_products(self) -> FloatArray:
-        m = self._G.shape[1]
+        m = self._terms.problem.m
+        if m == 1 and self._examples is not None:
+            products = self._examples.inner_products(np.ones(len(self._roots)))
+            if products is not None:
+                return products
         total = _squared_product(self._G[:, 0], self._G[:, 0])
         for i, j in itertools.islice(itertools.product(range(m), repeat=2), 1, None):
             total += _squared_product(self._G[:, i], self._G[:, j])

@@ -10,6 +10,10 @@ from covmetric._utils.tuning import EXAMPLE_ENTRY, KEPT_BYTES
 from covmetric._utils.validation import FloatArray
 from covmetric.solvers.systems.terms import ActiveTerms, compiled_kernels
 
+# Inner products of examples are not subtracted if the squared distance would be smaller than this fraction of the
+# larger squared norm, and lose more digits than a step can do without.
+_CLOSE = 1e-6
+
 
 class PairProducts(ABC):
     """Sums over the B_k = C^T A_k C of the active pairs.
@@ -152,6 +156,32 @@ class TransformedExamples(PairProducts):
             self._by_example(self._rows), self._pairs, weights, self._by_example(self._images)
         )
         return np.asarray(self._images.T @ self._rows)
+
+    def inner_products(self, scales: FloatArray) -> FloatArray | None:
+        """Return d_j^2 d_k^2 <B_j, B_k> of the active pairs, for examples with a single column.
+
+        <B_j, B_k> is the square of F_j^T W F_k, which is a sum of four inner products of examples. There are far fewer
+        of those than of differences.
+
+        Parameters
+        ----------
+        scales : array of shape (a,)
+            The numbers d_k.
+
+        Returns
+        -------
+        array of shape (a, a) or None
+            The lower triangle, with zeros above it; or None if the examples of a pair are so close to each other in
+            this metric that their inner products may not be subtracted.
+        """
+        grams, (i, j) = self._rows @ self._rows.T, self._pairs.T
+        sizes = grams.diagonal()
+        distances = sizes[i] + sizes[j] - 2.0 * grams[i, j]
+        if (distances < _CLOSE * np.maximum(sizes[i], sizes[j])).any():
+            return None
+        out = np.zeros((len(self._pairs), len(self._pairs)))
+        compiled_kernels().squared_products(grams, self._pairs, scales, out)
+        return out
 
 
 def choose_products(terms: ActiveTerms) -> PairProducts:
