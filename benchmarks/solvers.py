@@ -1,8 +1,8 @@
 """Newton's method compared with other solvers, on the paper's grid, on real problems and for many pairs.
 
-``python -m benchmarks.solvers [grid] [real] [growth] [warm] [thin] [crossover]`` prints the tables (the first four by
-default). All solvers run in one process on one BLAS thread, in turn; the best of several rounds counts. Times are those
-of the processor.
+``python -m benchmarks.solvers [grid] [real] [growth] [warm] [thin] [crossover] [blas]`` prints the tables (the first
+four by default). All solvers run in one process on one BLAS thread (but for `blas`), in turn; the best of several
+rounds counts. Times are those of the processor (by the clock for `blas`).
 
 `real` uses the Brodatz and ETH-80 images in the folder that COVMETRIC_DATA names, or simulated matrices of the same
 sizes without that folder.
@@ -11,10 +11,13 @@ sizes without that folder.
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 from scipy.optimize import minimize
@@ -31,6 +34,7 @@ from benchmarks.problems import (
     simulated_classes,
 )
 from covmetric import Dykstra, Newton, make_paper_problem, solve, solve_path
+from covmetric._utils import tuning
 from covmetric.orders import get_order
 from tests import naive
 
@@ -322,13 +326,48 @@ def crossover() -> None:
                     )
 
 
+def blas() -> None:
+    print(
+        "\nThreads of BLAS: seconds by the clock with one and with all, 'auto' to 1e-6, simulated classes (best of 3)."
+    )
+    print(f"{'n':>4} {'m':>4} {'K':>6} {'lambda':>7} {'one':>8} {'all':>8} {'all/one':>8}")
+    for n in (128, 200, 300, 400, 600, 1000):
+        for m, K in ((1, 2000), (4, 1000), (n, 200)):
+            if n * m > 2**19:
+                continue
+            embedded, labels = simulated_classes(n, 1200 if m == 1 else 2 * int(K**0.5), m)
+            for lam in (1e-2, 1e-4):
+                problem = labelled_problem(embedded, labels, K, lam, "is")
+                seconds = dict.fromkeys((1, os.cpu_count()), np.inf)
+                for _ in range(3):
+                    for threads in seconds:
+                        fresh = without_caches(problem)
+                        started = time.perf_counter()
+                        with threads_everywhere(threads):
+                            solve(fresh, "auto")
+                        seconds[threads] = min(seconds[threads], time.perf_counter() - started)
+                one, several = seconds.values()
+                print(f"{n:>4} {m:>4} {K:>6} {lam:>7.0e} {one:>8.3f} {several:>8.3f} {several / one:>8.2f}", flush=True)
+
+
+@contextmanager
+def threads_everywhere(count: int) -> Iterator[None]:
+    """Let BLAS use this many threads for all sizes."""
+    usual, tuning.ONE_THREAD_BELOW = tuning.ONE_THREAD_BELOW, 0
+    with threadpool_limits(count, user_api="blas"):
+        yield
+    tuning.ONE_THREAD_BELOW = usual
+
+
 def main(arguments: list[str]) -> None:
     warnings.simplefilter("ignore", ConvergenceWarning)  # the tables show it
     if arguments[:1] == ["--case"]:
         n, K, lam = arguments[1:]
         growth_case(int(n), int(K), float(lam))
         return
-    sections = {"grid": grid, "real": real, "growth": growth, "warm": warm, "thin": thin, "crossover": crossover}
+    sections = {
+        "grid": grid, "real": real, "growth": growth, "warm": warm, "thin": thin, "crossover": crossover, "blas": blas,
+    }  # fmt: skip
     unknown = [a for a in arguments if a not in sections]
     if unknown:
         raise SystemExit(f"unknown section {unknown[0]!r}; the sections are {', '.join(sections)}")

@@ -10,9 +10,10 @@ Numba does not notice changes in this file. After changing a constant that `solv
 
 from __future__ import annotations
 
-# --- BLAS threads (python -m benchmarks.projection) -------------------------------------------------------------------
-# One BLAS thread is faster than two if W has fewer rows than this.
-ONE_THREAD_BELOW = 256
+# --- BLAS threads (python -m benchmarks.solvers blas) -----------------------------------------------------------------
+# One BLAS thread is faster than two if W has fewer rows than this. In the mean over six problems, two take 2.0
+# times as long at n = 200, 1.5 times at n = 300, 1.3 times at n = 400, and 1.1 times at n = 600.
+ONE_THREAD_BELOW = 512
 
 # --- Sums over pairs (python -m benchmarks.blocks; python -m benchmarks.solvers growth) -------------------------------
 # Bytes per chunk of differences. Several chunks fit into the cache of a core, and each is large enough to keep BLAS
@@ -62,10 +63,10 @@ SPAN_FRACTION = 0.9
 THIN_RATIO = 4
 # The epochs that Dykstra usually takes until Newton's model holds: FIRST_EPOCHS (m/n)^FIRST_EPOCHS_COLUMNS
 # K^FIRST_EPOCHS_PAIRS, times FIRST_EPOCHS_THICK if examples are not thin, and the steps of Newton's method from there.
-FIRST_EPOCHS, FIRST_EPOCHS_COLUMNS, FIRST_EPOCHS_PAIRS, FIRST_EPOCHS_THICK, LAST_STEPS = 4.0, 0.5, 0.15, 3.0, 2.0
+FIRST_EPOCHS, FIRST_EPOCHS_COLUMNS, FIRST_EPOCHS_PAIRS, FIRST_EPOCHS_THICK, LAST_STEPS = 4.0, 0.5, 0.15, 4.0, 2.0
 # The steps that Newton's method alone takes: FIRST_STEPS (P/n)^FIRST_STEPS_OBJECTIVE n^FIRST_STEPS_ROWS, where P/n is
 # the objective per row at the best multiple of the identity, or FIRST_OBJECTIVE if that is more.
-FIRST_STEPS, FIRST_STEPS_OBJECTIVE, FIRST_STEPS_ROWS, FIRST_OBJECTIVE = 2.7, 0.3, 0.2, 0.05
+FIRST_STEPS, FIRST_STEPS_OBJECTIVE, FIRST_STEPS_ROWS, FIRST_OBJECTIVE = 3.0, 0.36, 0.2, 0.05
 
 # --- Dykstra (python -m benchmarks.projection) ------------------------------------------------------------------------
 # Operations per call of the compiled sweep: few enough that Ctrl-C takes effect within a tenth of a second.
