@@ -16,8 +16,9 @@ def keep_freed_memory() -> bool:
     """Let the allocator of this process keep freed memory, up to `tuning.FREED_BYTES_KEPT` bytes.
 
     Dask starts its workers with ``MALLOC_TRIM_THRESHOLD_=65536``. Every array of more than 128 kB is then mapped by the
-    system when it is created, which takes longer than to compute it: a solve needed 4.5 times as much time. Only glibc
-    has these settings, and only the first call in a process does anything.
+    system when it is created, which takes longer than to compute it: a solve needed 4.5 times as much time. Threads
+    gain, too: memory that one of them gives back has to be unmapped on the cores of all others. Only glibc has these
+    settings, and only the first call in a process does anything.
 
     Returns
     -------

@@ -317,3 +317,11 @@ def test_an_executor_lost_at_the_start_leaves_the_starting_point(error):
     assert (result.status, result.n_iter) == (Status.INTERRUPTED, 0)
     np.testing.assert_array_equal(result.W, np.eye(4))
     assert result.certificate.primal == pytest.approx(problem.primal(np.eye(4)), rel=1e-9)
+
+
+@pytest.mark.parametrize(("n_jobs", "calls"), [(1, 0), (2, 1)])
+def test_only_several_threads_let_the_process_keep_freed_memory(n_jobs, calls, monkeypatch):
+    called = []
+    monkeypatch.setattr(block_executors, "keep_freed_memory", lambda: called.append(True))
+    Threads(n_jobs).close()
+    assert len(called) == calls

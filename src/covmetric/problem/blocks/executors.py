@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from covmetric._utils.allocation import keep_freed_memory
 from covmetric._utils.threads import one_thread
 from covmetric._utils.tuning import LIGHT_PASS_PAIRS
 from covmetric.problem.blocks.passes import PairPass
@@ -135,6 +136,7 @@ class Threads(Executor):
     """Runs blocks in threads of this process. A block uses one BLAS thread, however many threads there are.
 
     The thread that asks for a pass is one of them. Each thread takes the next range of blocks when it is done with one.
+    Several threads let the process keep freed memory, because the system interrupts all of them to take it back.
 
     Parameters
     ----------
@@ -146,6 +148,8 @@ class Threads(Executor):
 
     def __init__(self, n_jobs: int = 1, pause: Callable[[], None] | None = None) -> None:
         self._n_jobs, self._pause = n_jobs, pause
+        if n_jobs > 1:
+            keep_freed_memory()
         self._pool = ThreadPoolExecutor(n_jobs - 1, thread_name_prefix="covmetric") if n_jobs > 1 else None
 
     def close(self) -> None:
