@@ -285,6 +285,11 @@ def test_vectors_are_taken_by_every_command_that_uses_a_model(run, home):
     assert "takes vectors" in run("info", "vectors.model").out
     run("report", "vectors.model", "-o", "vectors.html")
     assert "entries of a vector" in (home / "vectors.html").read_text()
+    broken = X.copy()
+    broken[7, 2] = np.nan
+    np.savez(home / "broken.npz", X=broken, y=y)
+    for command in ("predict", "evaluate", "search"):
+        assert "broken.npz[7][2] is nan" in run(command, "vectors.model", "broken.npz", code=2).err
     np.savez(home / "wide.npz", X=X[:, :4], y=y)
     message = run("evaluate", "vectors.model", "wide.npz", code=2).err
     assert "4" in message and "5" in message and "Traceback" not in message

@@ -135,12 +135,15 @@ def test_ctrl_c_prints_the_completed_folds(file, capsys, add_method):
     assert code == 130 and printed.out == ""  # no fold was completed
 
 
-@pytest.mark.parametrize(("value", "message"), [(9.0, "X[7] is not symmetric"), (np.nan, "X[7, 0, 1] is nan")])
-def test_bad_matrix_is_named(data, tmp_path, capsys, value, message):
+@pytest.mark.parametrize(
+    ("value", "message"), [(9.0, "bad.npz[7] is not symmetric"), (np.nan, "bad.npz[7][0, 1] is nan")]
+)
+@pytest.mark.parametrize("options", [[], ["--unseen"]])
+def test_bad_matrix_is_named(data, tmp_path, capsys, options, value, message):
     X = data.X.copy()
     X[7, 0, 1] = value
     np.savez(tmp_path / "bad.npz", X=X, y=data.y)
-    code, printed = run(capsys, tmp_path / "bad.npz")
+    code, printed = run(capsys, tmp_path / "bad.npz", *options)
     assert code == 2 and message in printed.err and printed.err.count("\n") == 1
 
 

@@ -131,5 +131,5 @@ def test_constant_images_are_named_or_left_out(images, patches, tmp_path):
     result = fit_model(images, FitSettings(rule="mean", lam=np.inf, patches=patches, skip_broken=True))
     ((name, reason),) = result.skipped
     assert name == "5.png" and "the same value everywhere" in reason and result.n_examples == 7
-    with pytest.raises(ValueError, match=r"5\.png: X\[1\]"):
+    with pytest.raises(ValueError, match=r"^5\.png (is|has) "):
         predict(ModelView(result.model), images.names[[0, 5]], [images.examples[0], images.examples[5]])

@@ -114,21 +114,22 @@ def run(options: argparse.Namespace) -> int | None:
     from covmetric.experiments.methods import available_methods
     from covmetric.experiments.reports import comparison_figure, write_csv
     from covmetric.plotting import save_figure
-    from covmetric.tasks import data_record, origin
+    from covmetric.tasks import data_record, example_names, origin
 
-    table = experiment.compare(
-        data.X,
-        data.y,
-        data.groups,
-        _methods(options, available_methods()),
-        _n_folds(options),
-        repeats=options.repeats,
-        reg=options.reg,
-        seed=options.seed,
-        n_jobs=options.jobs,
-        progress=progress,
-        names=data.names.tolist(),
-    )
+    with example_names(data.names):
+        table = experiment.compare(
+            data.X,
+            data.y,
+            data.groups,
+            _methods(options, available_methods()),
+            _n_folds(options),
+            repeats=options.repeats,
+            reg=options.reg,
+            seed=options.seed,
+            n_jobs=options.jobs,
+            progress=progress,
+            names=data.names.tolist(),
+        )
     result = {
         **origin(options.arguments),
         "data": data_record(options.data, data.content, data.y, table.size, data.groups, data.skipped),
@@ -164,20 +165,21 @@ def _run_unseen(options: argparse.Namespace, data: DescribedInputs) -> int | Non
     from covmetric.experiments import unseen as experiment
     from covmetric.experiments.reports import write_csv
     from covmetric.experiments.unseen_methods import unseen_methods
-    from covmetric.tasks import data_record, origin
+    from covmetric.tasks import data_record, example_names, origin
 
-    table = experiment.compare_unseen(
-        data.X,
-        data.y,
-        data.groups,
-        _methods(options, unseen_methods()),
-        _n_folds(options),
-        test_size=0.25 if options.test_classes is None else options.test_classes,
-        reg=options.reg,
-        seed=options.seed,
-        n_jobs=options.jobs,
-        progress=shows_progress(options),
-    )
+    with example_names(data.names):
+        table = experiment.compare_unseen(
+            data.X,
+            data.y,
+            data.groups,
+            _methods(options, unseen_methods()),
+            _n_folds(options),
+            test_size=0.25 if options.test_classes is None else options.test_classes,
+            reg=options.reg,
+            seed=options.seed,
+            n_jobs=options.jobs,
+            progress=shows_progress(options),
+        )
     if options.json:
         record = data_record(options.data, data.content, data.y, table.size, data.groups, data.skipped)
         print_json({**origin(options.arguments), "data": record, **table.as_dict()})

@@ -52,9 +52,11 @@ def run(options: argparse.Namespace) -> int | None:
     view = read_model_view(options.model)
 
     from covmetric.datasets.inputs import read_queries
+    from covmetric.tasks import example_names
 
     inputs = read_queries([options.query], view.kind)
-    found = view.neighbors(inputs.examples, options.k, inputs.groups)
+    with example_names(inputs.names):
+        found = view.neighbors(inputs.examples, options.k, inputs.groups)
     if options.json:
         queries = [
             {"query": name, "neighbors": [_as_dict(one) for one in near]}

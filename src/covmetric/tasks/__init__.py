@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from covmetric.tasks.card import model_card, pairs_in_words, setting_in_words, summary
 from covmetric.tasks.describing import DescribedInputs, choose_features, describe_inputs, without_broken_images
-from covmetric.tasks.evaluation import Evaluation, Prediction, evaluate, named, predict, wilson_interval
+from covmetric.tasks.evaluation import Evaluation, Prediction, evaluate, predict, wilson_interval
 from covmetric.tasks.explaining import QueryExplanation, explain
 from covmetric.tasks.fitting import FitResult, FitSettings, fit_model, make_classifier
 from covmetric.tasks.measured import Accuracies, Measured, measured_accuracies
 from covmetric.tasks.model_view import ModelView, Neighbor
+from covmetric.tasks.naming import example_names
 from covmetric.tasks.records import data_record, origin, package_versions
 
 __all__ = [
@@ -26,12 +27,12 @@ __all__ = [
     "data_record",
     "describe_inputs",
     "evaluate",
+    "example_names",
     "explain",
     "fit_model",
     "make_classifier",
     "measured_accuracies",
     "model_card",
-    "named",
     "origin",
     "package_versions",
     "pairs_in_words",

@@ -13,6 +13,7 @@ from sklearn.base import clone
 from covmetric._utils.warning import warn
 from covmetric.datasets.inputs import Inputs
 from covmetric.descriptors import ImageCovariances, SeriesCovariances, has_colours
+from covmetric.tasks.naming import example_names
 
 _CONSTANT = "has the same value everywhere, so that its covariance matrix is all zeros"
 
@@ -136,7 +137,8 @@ def describe_inputs(
         _require_variation(inputs, inputs.examples, "is all zeros")
         return _described(inputs, inputs.examples, "matrices", None, everything)
     if inputs.kind == "series":
-        X = SeriesCovariances(n_jobs=n_jobs).fit_transform(inputs.examples)
+        with example_names(inputs.names):
+            X = SeriesCovariances(n_jobs=n_jobs).fit_transform(inputs.examples)
         _require_variation(inputs, X, _CONSTANT)
         descriptor = SeriesCovariances().fit(inputs.examples)
         return _described(inputs, X, "shrunk covariances (OAS) of series", descriptor, everything)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
@@ -12,6 +11,7 @@ import numpy as np
 
 from covmetric._utils.validation import IntArray
 from covmetric.tasks.model_view import ModelView
+from covmetric.tasks.naming import example_names
 
 
 @dataclass(frozen=True)
@@ -64,10 +64,8 @@ def predict(view: ModelView, names: Any, examples: Any, groups: Any = None) -> l
     >>> [one.name for one in predict(view, ["a", "b"], data.X[:2])]
     ['a', 'b']
     """
-    try:
+    with example_names(names):
         rows = view.predict_proba(examples, groups)
-    except ValueError as error:
-        raise named(error, names) from error
     predictions = []
     for name, row in zip(names, rows.tolist(), strict=True):
         best = int(np.argmax(row))
@@ -200,32 +198,6 @@ def evaluate(view: ModelView, names: Any, examples: Any, labels: Any, groups: An
     texts = [str(label) for label in np.asarray(labels).tolist()]
     unknown = sorted(set(texts) - set(view.classes))
     return Evaluation(predict(view, names, examples, groups), texts, [*view.classes, *unknown])
-
-
-def named(error: ValueError, names: Any) -> ValueError:
-    """Return an error about an example X[i] with the name of the example.
-
-    Parameters
-    ----------
-    error : ValueError
-        The error.
-    names : sequence of str
-        The names of the examples.
-
-    Returns
-    -------
-    ValueError
-        The error itself if it mentions no example.
-
-    Examples
-    --------
-    >>> named(ValueError("X[1] is all zeros"), ["a.png", "b.png"])
-    ValueError('b.png: X[1] is all zeros')
-    """
-    found = re.match(r"X\[(\d+)\b", str(error))
-    if found is None or int(found[1]) >= len(names):
-        return error
-    return ValueError(f"{names[int(found[1])]}: {error}")
 
 
 def wilson_interval(successes: int, trials: int, z: float = 1.96) -> tuple[float, float]:

@@ -16,6 +16,7 @@ from covmetric.estimators import CovMetric, CovMetricClassifier, ImagePatchClass
 from covmetric.estimators.default_search import default_search
 from covmetric.solvers import Status
 from covmetric.tasks.describing import choose_features, describe_inputs
+from covmetric.tasks.naming import example_names
 
 # The regularisation of matrices, so that singular ones have a logarithm.
 _REG = 1e-6
@@ -184,9 +185,11 @@ def _fit_whole(inputs: Inputs, settings: FitSettings) -> FitResult:
         n_jobs=settings.n_jobs,
         progress=settings.progress,
     )
-    classifier = make_classifier(settings, inputs.kind == "vectors").fit(
-        data.X, data.y, data.groups, names=data.names, thumbnails=_thumbnails(inputs, data.kept, settings)
-    )
+    classifier = make_classifier(settings, inputs.kind == "vectors")
+    with example_names(data.names):
+        classifier.fit(
+            data.X, data.y, data.groups, names=data.names, thumbnails=_thumbnails(inputs, data.kept, settings)
+        )
     _forget_progress(classifier)
     model = classifier if data.descriptor is None else make_pipeline(data.descriptor, classifier)
     return FitResult(model, len(data.X), data.skipped, interrupted=False)
