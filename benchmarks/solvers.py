@@ -338,7 +338,7 @@ def blas() -> None:
             embedded, labels = simulated_classes(n, 1200 if m == 1 else 2 * int(K**0.5), m)
             for lam in (1e-2, 1e-4):
                 problem = labelled_problem(embedded, labels, K, lam, "is")
-                seconds = dict.fromkeys((1, os.cpu_count()), np.inf)
+                seconds = dict.fromkeys((1, max(2, os.cpu_count() or 2)), np.inf)
                 for _ in range(3):
                     for threads in seconds:
                         fresh = without_caches(problem)
@@ -354,9 +354,11 @@ def blas() -> None:
 def threads_everywhere(count: int) -> Iterator[None]:
     """Let BLAS use this many threads for all sizes."""
     usual, tuning.ONE_THREAD_BELOW = tuning.ONE_THREAD_BELOW, 0
-    with threadpool_limits(count, user_api="blas"):
-        yield
-    tuning.ONE_THREAD_BELOW = usual
+    try:
+        with threadpool_limits(count, user_api="blas"):
+            yield
+    finally:
+        tuning.ONE_THREAD_BELOW = usual
 
 
 def main(arguments: list[str]) -> None:

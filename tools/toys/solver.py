@@ -22,5 +22,5 @@ class Impatient(Newton):
     def due(self, problem: MetricProblem, state: NewtonState, tol: float) -> bool:
         return state.steps_since_certificate >= 1
 
-    def candidate(self, state: NewtonState) -> tuple[FloatArray, FloatArray]:
+    def candidate(self, state: NewtonState) -> tuple[FloatArray, FloatArray | None]:
         return state.C @ state.C.T, state.multipliers

@@ -140,7 +140,7 @@ class HalfVectors:
         array of shape (..., n, n)
             Symmetric matrices.
         """
-        full = entries.take(self._full_index, axis=-1, mode="clip")  # quicker than with checks of the indices
+        full = entries.take(self._full_index, axis=-1, mode="clip")  # the indices are valid; checks take time
         return np.asarray(full.reshape(*entries.shape[:-1], self.n, self.n))
 
 

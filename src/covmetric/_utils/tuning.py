@@ -27,7 +27,7 @@ KEPT_BYTES = 2**24
 # take 0.4 times as long as BLAS at n = 9, 0.7 times at n = 22 and 0.9 times at n = 50.
 COMPILED_FROM_BYTES, LOOPS_UP_TO_ROWS = 2**22, 48
 # Half vectors of the B_k of a Newton step are computed by loops if W has at most so many rows: they take 0.4 times as
-# long as BLAS at n = 5, 0.6 times at n = 10, as long at n = 16.
+# long as BLAS at n = 5, 0.6 times at n = 10, and as long at n = 16.
 HALF_GRAM_LOOPS_UP_TO_ROWS = 16
 # Pairs per block of a large problem: differences of this many bytes, and between these numbers of pairs. Blocks are
 # the unit of work of threads and workers: large enough that handing one out takes no time, small enough that eight
@@ -165,8 +165,8 @@ def estimate_seconds(n: int, n_pairs: int) -> float:
 # --- The linear system of a Newton step (python -m benchmarks.solvers grid; python -m benchmarks.blocks) --------------
 # Bytes per block of rows of the dense system.
 SYSTEM_BLOCK_BYTES = 2**26
-# If the half vectors of the active pairs take at most this many bytes, the system is the smaller one of the two with a
-# matrix: comparing all kinds takes some ten microseconds, which is more than is to be gained.
+# If examples have several columns, and the half vectors of the active pairs take at most this many bytes, the system is
+# the one with the smaller matrix: comparing the costs of all kinds takes ten microseconds, more than it could save.
 SMALL_SYSTEM_BYTES = 2**15
 # Bytes that fit into the cache of a core.
 CACHE_BYTES = 2**24
@@ -186,7 +186,7 @@ THIN_OVERHEAD, THIN_ENTRY = 30.0, 20.0
 PAIR_OVERHEAD = 1e4
 
 
-def thin_work(n: int, m: int, n_active: float, n_examples: int) -> float:
+def thin_work(n: int, m: int, n_active: float, n_examples: int | None) -> float:
     """Return the operations that the matrix of the pairs takes without half vectors.
 
     Parameters
@@ -195,15 +195,15 @@ def thin_work(n: int, m: int, n_active: float, n_examples: int) -> float:
         The numbers of rows and columns of an embedded example.
     n_active : float
         The number of active pairs.
-    n_examples : int
-        The number of examples.
+    n_examples : int or None
+        The number of examples, or None if their inner products may not be used.
 
     Returns
     -------
     float
     """
     by_pairs = n_active * n_active * m * m * (n + THIN_OVERHEAD)
-    if m > 1:
+    if m > 1 or n_examples is None:
         return by_pairs
     return min(by_pairs, n_examples * n_examples * n + THIN_ENTRY * n_active * n_active)
 

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from covmetric._utils import tuning
 from covmetric._utils.threads import limited_threads
-from covmetric._utils.tuning import ONE_THREAD_BELOW, SPAN_FRACTION, SPAN_MANY_ROWS, SPAN_ROWS
+from covmetric._utils.tuning import SPAN_FRACTION, SPAN_MANY_ROWS, SPAN_ROWS
 from covmetric._utils.validation import FloatArray, read_only
 from covmetric.problem.basis import Basis, Coordinates, find_basis, measured_basis, measured_coordinates
 from covmetric.problem.centring import Centring, centre
@@ -82,7 +83,7 @@ def reduce_to_span(problem: MetricProblem) -> Reduction | None:
     # A single example has m columns.
     if n < SPAN_ROWS or (n < SPAN_MANY_ROWS and m >= n):
         return None
-    with np.errstate(all="ignore"), limited_threads(1 if n < ONE_THREAD_BELOW else None, "blas"):
+    with np.errstate(all="ignore"), limited_threads(1 if n < tuning.ONE_THREAD_BELOW else None, "blas"):
         centring = centre(problem)
         if centring is None or not (centring.n_columns < n or n >= SPAN_MANY_ROWS):
             return None

@@ -6,8 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 from covmetric import MetricProblem, Newton, Status, make_paper_problem, solve
+from covmetric.problem import BlockProblem
 from covmetric.solvers.newton import solver as newton
 from tests.problems import SLACKS
 
@@ -54,7 +56,7 @@ def test_memory_must_be_positive():
     assert repr(Newton(memory=8)) == "Newton(memory=8)"
 
 
-class Counts:
+class SearchState:
     """What `candidates_pay` reads of a state."""
 
     def __init__(self, tol=1e-6, weight_fraction=1.0, n_steps=3, steps_since_certificate=3):
@@ -79,7 +81,17 @@ class Counts:
     ],
 )
 def test_candidates_are_formed_if_they_may_end_the_solve(settings, value, decrement, expected):
-    assert newton.candidates_pay(Counts(**settings), value, decrement) is expected
+    assert newton.candidates_pay(SearchState(**settings), value, decrement) is expected
+
+
+@pytest.mark.parametrize(("lam", "seed", "steps", "gap"), [(1e-3, 0, 4, 1e-7), (1e-1, 0, 2, 1e-4), (1e-2, 1, 2, 1e-4)])
+def test_a_solve_that_its_limit_ends_has_a_certificate_of_its_last_step(lam, seed, steps, gap):
+    problem = make_paper_problem(n=10, K=50, lam=lam, seed=seed)
+    for form in (problem, BlockProblem.split(problem)):
+        with pytest.warns(ConvergenceWarning):
+            result = solve(form, "newton", tol=1e-12, max_iter=steps)
+        assert result.status is Status.MAX_ITER and result.certificate.relative_gap <= gap
+        assert solve(problem, "newton", tol=2.0 * gap, warm_start=result).n_iter == 0
 
 
 @pytest.mark.parametrize(

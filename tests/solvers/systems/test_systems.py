@@ -133,18 +133,22 @@ def test_thin_systems_sum_over_pairs_or_over_examples(m, by_examples, monkeypatc
 
 @pytest.mark.parametrize(("distance", "expected"), [(1e-2, True), (1e-4, False)])
 def test_thin_systems_do_not_subtract_examples_that_the_metric_brings_together(distance, expected, monkeypatch):
-    """The examples differ along the second axis only, which the metric nearly ignores."""
+    """The first two examples differ only in a direction that the metric nearly ignores."""
     monkeypatch.setattr(direct, "example_work", lambda terms: -np.inf)
-    embedded = np.array([[[1.0], [0.0]], [[1.0], [1.0]], [[-2.0], [-1.0]]])
-    problem = MetricProblem(embedded, [[0, 1], [0, 2], [1, 2]], [1, -1, -1], 1.0, 1.0)
-    C, ones = np.diag([1.0, distance]), np.ones(3)
-    terms = ActiveTerms(problem, C, np.arange(3), ones, np.array([distance**-4, 1.0, 1.0]))
+    rng = np.random.default_rng(0)
+    basis = np.linalg.qr(rng.standard_normal((3, 3)))[0]
+    rows = rng.standard_normal((6, 3)) + 1.0
+    rows[1] = rows[0] + basis[:, 2]
+    problem = MetricProblem(rows[:, :, None], [[0, 1], [0, 2], [3, 4], [1, 5]], [1, -1, -1, 1], 1.0, 1.0)
+    C, ones = basis * [1.0, 1.0, distance], np.ones(4)
+    springs = np.array([distance**-4, 1.0, 1.0, 1.0])
+    terms = ActiveTerms(problem, C, np.arange(4), ones, springs)
     system = ThinSystem(terms)
     assert (system._examples.inner_products(ones) is not None) is expected
-    H, B = naive.step_system(problem, C, terms.active, terms.springs)
-    z = np.array([1.0, 2.0, 3.0])
-    np.testing.assert_allclose(system.solve(z), np.linalg.solve(H, z), rtol=1e-11)
-    np.testing.assert_allclose(system.solve_affine(z, ones)[0], np.linalg.solve(H, z - ones @ B), rtol=1e-9)
+    H, B = naive.step_system(problem, C, terms.active, springs)
+    z = rng.standard_normal(6)
+    np.testing.assert_allclose(system.solve(z), np.linalg.solve(H, z), rtol=1e-8)
+    np.testing.assert_allclose(system.solve_affine(z, ones)[0], np.linalg.solve(H, z - ones @ B), rtol=1e-8)
 
 
 @DIRECT_SYSTEMS

@@ -136,7 +136,7 @@ class Threads(Executor):
     """Runs blocks in threads of this process. A block uses one BLAS thread, however many threads there are.
 
     The thread that asks for a pass is one of them. Each thread takes the next range of blocks when it is done with one.
-    Several threads let the process keep freed memory, because the system interrupts all of them to take it back.
+    With several threads, the process keeps freed memory, because giving it back to the system interrupts all of them.
 
     Parameters
     ----------

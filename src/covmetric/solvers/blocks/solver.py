@@ -142,7 +142,8 @@ class BlockNewton(Solver[BlockState]):
         stretch = Stretch(Delta, half.identity)
         regulariser = float(np.vdot(C, C)) - _logdet(C) - problem.n
         value = regulariser + loss
-        known = self._update_dual_candidate(problem, state, dW, stretch, gradient, value, decrement)
+        pays = candidates_pay(state, value, decrement)
+        known = pays and self._update_dual_candidate(problem, state, dW, stretch, gradient, decrement)
         check_interrupt()
         ray = _BlockRay(problem, state, dW, stretch, regulariser, known and problem.source.keeps_blocks)
         t, primal = search(ray, (value, -decrement))
@@ -152,6 +153,8 @@ class BlockNewton(Solver[BlockState]):
         state.W = _moved(problem, W, t, dW, state.C)
         if stretch.is_long:
             primal = _try_inverse_step(problem, state, C, min(1.0, 0.9 / stretch.largest) * Delta, primal)
+        if not pays and fraction == 1.0:  # if the solve ends with this step, alpha(W) is far better than older ones
+            state.multipliers, state.dual = StepMultipliers(W=state.W), -np.inf
         state.n_steps += 1
         state.steps_since_certificate += 1
         if fraction == 1.0:
@@ -167,15 +170,12 @@ class BlockNewton(Solver[BlockState]):
         dW: KeyedMatrix,
         stretch: Stretch,
         gradient: FloatArray,
-        value: float,
         decrement: float,
     ) -> bool:
-        """Form the multipliers that the step suggests, if a certificate may soon be due.
+        """Form the multipliers that the step suggests.
 
         Return whether the blocks have computed the derivatives of the squared distances along the step for it.
         """
-        if not candidates_pay(state, value, decrement):
-            return False
         candidates, logdets = [], []
         reverse_logdet = stretch.reverse_logdet()
         if reverse_logdet is not None:

@@ -77,12 +77,12 @@ def half_grams_by_loops(G, out):
 def solve_pair_system(V, roots, r, x):
     """Solve (I + V^T D^2 V) x = r with D = diag(roots), by x = r - V^T D (I + D V V^T D)^-1 D V r.
 
-    Small systems take some ten calls less than from Python, which is most of their time.
+    This saves about ten calls from Python, which take most of the time of a small system.
 
     Parameters
     ----------
     V : array of shape (a, p)
-        The half vectors of the pairs, a >= 1.
+        The half vectors of the pairs, a >= 1, C-contiguous.
     roots : array of shape (a,)
         The square roots of their weights.
     r : array of shape (p,)

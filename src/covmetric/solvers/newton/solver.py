@@ -19,9 +19,9 @@ from covmetric.solvers.systems import ActiveTerms, System, choose_system, rates_
 
 # A certificate is computed at least every this many steps, even if the estimated gap is still large.
 CERTIFY_AT_LEAST_EVERY = 8
-# Dual candidates are formed if the squared Newton decrement is below the first number, and the third number times its
-# square is below the requested gap, or if it is below the second number times the requested gap. Near the optimum, the
-# gap of the candidates is about a tenth of the square, and rarely less than a hundredth of that.
+# Dual candidates may be worth forming if the squared Newton decrement is below _NEAR, or below _NEAR_GAPS times the
+# requested gap. Near the optimum their gap is about a tenth of its square, and rarely less than a hundredth of that, so
+# that they cannot end the solve if _QUADRATIC times the square exceeds the requested gap.
 _NEAR, _NEAR_GAPS, _QUADRATIC = 1.0, 10.0, 1e-3
 # The dual of clipped multipliers takes a pass over the pairs. It is computed only if it may end the solve: if the
 # squared Newton decrement is below the first number or, if the pass is quick, below the second number times the
@@ -78,8 +78,8 @@ class NewtonState(PathState):
         The tolerance on the relative gap.
     primal : float
         The objective P(W), or infinity while the path uses a fraction of the weights.
-    multipliers : array of shape (K,)
-        The dual candidate.
+    multipliers : array of shape (K,) or None
+        The dual candidate. None means alpha(W), which the certificate computes.
     dual : float
         An estimate of its dual value.
     coincident_multipliers : array of shape (K,)
@@ -101,7 +101,7 @@ class NewtonState(PathState):
     s: FloatArray
     tol: float
     primal: float
-    multipliers: FloatArray
+    multipliers: FloatArray | None
     dual: float
     coincident_multipliers: FloatArray
     coincident_loss: float
@@ -204,6 +204,8 @@ class Newton(Solver[NewtonState]):
     ) -> None:
         """Form the multipliers that the step suggests, if a certificate may soon be due."""
         if not candidates_pay(state, value, direction.decrement):
+            if state.weight_fraction == 1.0:  # if the solve ends with this step, alpha(W) is far better than older ones
+                state.multipliers, state.dual = None, -np.inf
             return
         close = direction.decrement <= CLOSE_GAPS * state.tol * max(1.0, abs(value)) and state.n_steps > 0
         quick = close and problem.sums.lower_triangles() is not None
@@ -227,7 +229,7 @@ class Newton(Solver[NewtonState]):
             return False
         return state.primal - state.dual <= tol * max(1.0, abs(state.primal))
 
-    def candidate(self, state: NewtonState) -> tuple[FloatArray, FloatArray]:
+    def candidate(self, state: NewtonState) -> tuple[FloatArray, FloatArray | None]:
         return state.C @ state.C.T, state.multipliers
 
     def resume(self, problem: MetricProblem, state: NewtonState, point: CertifiedPoint) -> None:
@@ -238,8 +240,8 @@ class Newton(Solver[NewtonState]):
         return 0
 
 
-class StepCounts(Protocol):
-    """What decides about dual candidates, besides the decrement."""
+class CandidateState(Protocol):
+    """What decides about dual candidates, besides the objective and the decrement."""
 
     weight_fraction: float
     tol: float
@@ -247,7 +249,7 @@ class StepCounts(Protocol):
     steps_since_certificate: int
 
 
-def candidates_pay(state: StepCounts, value: float, decrement: float) -> bool:
+def candidates_pay(state: CandidateState, value: float, decrement: float) -> bool:
     """Return whether the dual candidates of a step may end the solve, or belong to a certificate that is due anyway.
 
     Parameters

@@ -52,15 +52,18 @@ def choose_system(
     if m > 1 and 8 * a * p <= min(SMALL_SYSTEM_BYTES, memory / 3.0):
         return PairSystem(terms) if a <= p else DenseSystem(terms)
     transform = (6.0 * n * n * m + PAIR_OVERHEAD) * a
+    by_pairs, by_examples = pair_work(terms), example_work(terms)
     direct: dict[type[DenseSystem | PairSystem | ThinSystem], float] = {}
     if 8.0 * p * p <= memory:
         direct[DenseSystem] = a * p * p + p**3 + transform
     if 8.0 * a * (p + 2 * a) <= memory:
         direct[PairSystem] = a * a * p + a**3 + transform
     if 8.0 * a * (m * n + 2 * a) <= memory:
-        direct[ThinSystem] = thin_work(n, m, a, len(problem.sums.rows)) + a**3 + transform
+        direct[ThinSystem] = (
+            thin_work(n, m, a, len(problem.sums.rows) if by_examples < by_pairs else None) + a**3 + transform
+        )
     # Products with a vector run slower than matrix products, and still slower beyond the cache.
-    with_differences = min(pair_work(terms), example_work(terms))
+    with_differences = min(by_pairs, by_examples)
     with_triangles = (VECTOR_PRODUCT_CACHED if 8.0 * K * p <= CACHE_BYTES else VECTOR_PRODUCT_UNCACHED) * K * p
     keep_triangles = m > 1 and 8.0 * K * p <= memory and with_triangles < with_differences
     iteration = CG_OVERHEAD + (with_triangles if keep_triangles else with_differences) + 12.0 * n**3

@@ -10,8 +10,8 @@ from covmetric._utils.tuning import EXAMPLE_ENTRY, KEPT_BYTES
 from covmetric._utils.validation import FloatArray
 from covmetric.solvers.systems.terms import ActiveTerms, compiled_kernels
 
-# Inner products of examples are not subtracted if the squared distance would be smaller than this fraction of the
-# larger squared norm, and lose more digits than a step can do without.
+# Inner products of examples are not subtracted if the squared distance is smaller than this fraction of the larger
+# squared norm: the difference would lose too many digits for a step.
 _CLOSE = 1e-6
 
 
