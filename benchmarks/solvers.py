@@ -276,7 +276,7 @@ def thin() -> None:
     print(
         "\nVectorised logarithms (m = 1), neighbour pairs, slack 'is', to 1e-6: epochs (e) and steps, and seconds (best"
     )
-    print(f"of 3; a single round if it takes longer than {_LONG:g} s).")
+    print(f"of 3; a single round if it takes longer than {_LONG:g} s). Ratio: the seconds of auto over those at 1e-2.")
     if not available():
         print("skipped: the series are not in the folder that COVMETRIC_DATA names")
         return
@@ -287,16 +287,18 @@ def thin() -> None:
             problem = neighbour_problem(name, per_kind)
             print(f"{name}, n = {problem.n}, K = {problem.n_pairs}, {per_kind} neighbours per kind")
             for solver in solvers:
-                cells = []
+                cells, best = [], []
                 for lam in lambdas:
                     scaled = problem.replace(weights=problem.weights / lam)
                     runs = [timed(solve, without_caches(scaled), solver, 1e-6)]
                     while len(runs) < 3 and runs[0][0] < _LONG:
                         runs.append(timed(solve, without_caches(scaled), solver, 1e-6))
                     seconds, result = min(runs, key=lambda run: run[0])
+                    best.append(seconds)
                     mark = "" if result.status.name == "SOLVED" else "*"
                     cells.append(f"{f'{iterations(result)}, {seconds:.2f} s{mark}':>14}")
                 print(f"{solver:>10} {' '.join(cells)}", flush=True)
+            print(f"{'ratio':>10} {' '.join(f'{seconds / best[1]:>14.2f}' for seconds in best)}", flush=True)
             runs = [timed(solve_path, problem, lambdas)]
             if runs[0][0] < _LONG:
                 runs.append(timed(solve_path, problem, lambdas))
