@@ -26,7 +26,7 @@ from covmetric._utils.tuning import MAX_RANGES
 from covmetric.problem import BlockProblem
 from covmetric.problem.blocks import PairPass, RecipePairs, block_pairs
 from covmetric.problem.blocks.dask import DaskExecutor
-from covmetric.solvers.blocks.choice import matrix_pays
+from covmetric.solvers.blocks.choice import matrix_spacing
 
 #: Kinds of passes with similar costs. All others are certificates.
 KINDS = {
@@ -133,7 +133,7 @@ def _measured(n: int, m: int, examples: int, K: int) -> Measured:
     """Solve a problem twice, and return the better times of the processor."""
     problem = recipe_problem(n, K, 1e-2, None if m == n else m, examples)
     runs = [_passes(problem) for _ in range(2)]
-    dense = matrix_pays(problem, 2**30)
+    dense = matrix_spacing(problem, 2**30) == 1
     passes, per_pair = dict.fromkeys(KINDS, 0), dict.fromkeys(KINDS, 0.0)
     for name, count in runs[0].count.items():
         kind = kind_of(name, dense)

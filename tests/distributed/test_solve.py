@@ -89,9 +89,9 @@ def assert_same_bits(found, expected):
     np.testing.assert_array_equal(found.history.gap, expected.history.gap)
 
 
-@pytest.mark.parametrize("dense", [True, False], ids=["matrix", "conjugate gradients"])
-def test_bits_of_threads_and_workers_are_the_same(client, dense, monkeypatch):
-    monkeypatch.setattr(block_solver, "matrix_pays", lambda *_: dense)
+@pytest.mark.parametrize("spacing", [1, 0, 2], ids=["matrix", "conjugate gradients", "sample"])
+def test_bits_of_threads_and_workers_are_the_same(client, spacing, monkeypatch):
+    monkeypatch.setattr(block_solver, "matrix_spacing", lambda *_: spacing)
     problem = random_problem("is", 5, 3, K=28, lam=1e-2)
     one = solve(problem, tol=1e-9)
     assert one.n_iter > 2

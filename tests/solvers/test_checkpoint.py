@@ -60,11 +60,11 @@ def problems():
 PROBLEMS = dict(problems())
 
 
-@pytest.mark.parametrize("dense", [True, False], ids=["matrix", "conjugate gradients"])
+@pytest.mark.parametrize("spacing", [1, 0, 3], ids=["matrix", "conjugate gradients", "sample"])
 @pytest.mark.parametrize("name", list(PROBLEMS))
-def test_resumed_after_every_step(name, dense, path, monkeypatch):
+def test_resumed_after_every_step(name, spacing, path, monkeypatch):
     """The solve is stopped by its limit after each single step, and resumed by another call."""
-    monkeypatch.setattr(block_solver, "matrix_pays", lambda *_: dense)
+    monkeypatch.setattr(block_solver, "matrix_spacing", lambda *_: spacing)
     problem = PROBLEMS[name]
     expected = solve(problem, "newton", tol=1e-9)
     limits = range(1, expected.n_iter)

@@ -71,13 +71,29 @@ def test_gradient(point, split):
     a, losses, pulls, springs = point.derivatives(point.s)
     force = np.einsum("k,kij->ij", pulls / point.b[a], point.A[a])
     problem = split(point.problem)
-    loss, found = problem.total(passes.GradientPass(False, point.W, point.C, FRACTION))
+    loss, found = problem.total(passes.GradientPass(0, point.W, point.C, FRACTION))
     close(loss, losses.sum())
     close(found, force)
-    loss, found, matrix = problem.total(passes.GradientPass(True, point.W, point.C, FRACTION))
+    loss, found, matrix = problem.total(passes.GradientPass(1, point.W, point.C, FRACTION))
     close(loss, losses.sum())
     close(found, naive.half_vector(point.C.T @ force @ point.C))
     expected = naive.step_system(point.problem, point.C, a, springs / point.b[a] ** 2)[0] - np.eye(len(found))
+    close(np.triu(matrix), np.triu(expected))
+
+
+@pytest.mark.parametrize("spacing", [2, 3])
+def test_sampled_matrix(point, split, spacing):
+    """Each block takes every so manieth of its active pairs, which stands for as many."""
+    a, losses, pulls, springs = point.derivatives(point.s)
+    problem = split(point.problem)
+    loss, force, matrix = problem.total(passes.GradientPass(spacing, point.W, point.C, FRACTION))
+    close(loss, losses.sum())
+    close(force, np.einsum("k,kij->ij", pulls / point.b[a], point.A[a]))
+    size = problem.source.block_pairs
+    blocks = [np.flatnonzero(a // size == block) for block in range(problem.source.n_blocks)]
+    sample = np.concatenate([block[spacing // 2 :: spacing] for block in blocks])
+    h = spacing * springs[sample] / point.b[a[sample]] ** 2
+    expected = naive.step_system(point.problem, point.C, a[sample], h)[0] - np.eye(len(matrix))
     close(np.triu(matrix), np.triu(expected))
 
 
@@ -95,14 +111,11 @@ def test_direction_solves_the_literal_system(point, split, monkeypatch):
     n = point.problem.n
     g = naive.half_vector(point.C.T @ (np.eye(n) + force) @ point.C - np.eye(n))
     original = block_solver.conjugate_gradients
-    for preconditioned in (None, False, True):
+    for spacing, preconditioned in ((1, False), (0, False), (0, True), (2, False)):
         monkeypatch.setattr(
             block_solver, "conjugate_gradients", lambda *args, **k: original(*args, accuracy=1e-13, **k)
         )
-        dense = preconditioned is None
-        state = block_solver.BlockState(
-            point.C, FRACTION, point.W, dense, 1e-6, None, preconditioned=bool(preconditioned)
-        )
+        state = block_solver.BlockState(point.C, FRACTION, point.W, spacing, 1e-6, None, preconditioned=preconditioned)
         loss, gradient, x = block_solver._direction(split(point.problem), state)
         close(loss, losses.sum())
         close(gradient, g)
@@ -199,7 +212,7 @@ def test_forces_are_those_of_the_fraction(point, split):
     """The same metric with other weights, one after the other."""
     problem = split(point.problem)
     whole, part, again = (
-        problem.total(passes.GradientPass(False, point.W, point.C, fraction))[1] for fraction in (1.0, FRACTION, 1.0)
+        problem.total(passes.GradientPass(0, point.W, point.C, fraction))[1] for fraction in (1.0, FRACTION, 1.0)
     )
     close(part, FRACTION * whole)
     np.testing.assert_array_equal(again, whole)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import signal
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from covmetric.solvers import registry
 from covmetric.solvers.base import StepFailed
 from covmetric.solvers.blocks import BlockNewton
 from covmetric.solvers.blocks import solver as block_solver
-from covmetric.solvers.systems import conjugate_gradients
+from covmetric.solvers.systems import conjugate_gradients, preconditioner
 from tests import naive
 from tests.problems import SLACKS
 from tests.solvers.hostile import hostile_problem
@@ -46,10 +47,10 @@ def whole(problem, solver="newton", **settings):
         return solve(problem, solver, **settings)
 
 
-@pytest.fixture(params=["matrix", "conjugate gradients"])
+@pytest.fixture(params=[1, 0, 3], ids=["matrix", "conjugate gradients", "sample"])
 def system(request, monkeypatch):
     """The linear system of a step; conjugate gradients are accurate, so that the steps are the same."""
-    monkeypatch.setattr(block_solver, "matrix_pays", lambda *_: request.param == "matrix")
+    monkeypatch.setattr(block_solver, "matrix_spacing", lambda *_: request.param)
     accurate = functools.partial(conjugate_gradients, accuracy=1e-13)
     monkeypatch.setattr(block_solver, "conjugate_gradients", accurate)
 
@@ -114,8 +115,9 @@ def test_kept_triangles_make_no_difference(slack, memory):
 
 @pytest.mark.parametrize("slack", SLACKS)
 @pytest.mark.parametrize(("n", "m"), SHAPES)
-def test_inexact_steps(slack, n, m, monkeypatch):
-    monkeypatch.setattr(block_solver, "matrix_pays", lambda *_: False)
+@pytest.mark.parametrize("spacing", [0, 3])
+def test_inexact_steps(slack, n, m, spacing, monkeypatch):
+    monkeypatch.setattr(block_solver, "matrix_spacing", lambda *_: spacing)
     problem = random_problem(slack, n, m, lam=1e-4)
     result = solve(problem, "newton", tol=1e-9)
     assert_solved(problem, result, 1e-9)
@@ -456,3 +458,42 @@ def test_points_of_a_line_search_are_light_once_the_distances_are_known(monkeypa
         assert all(lights[1:])
         assert lights[0] <= (key in candidates_before)
     assert any(rays[key][0] for key in candidates_before)
+
+
+class CountedPasses(Threads):
+    """Threads that count the passes of each kind."""
+
+    def __init__(self):
+        super().__init__()
+        self.count = Counter()
+
+    def run(self, source, task):
+        self.count[type(task).__name__] += 1
+        return super().run(source, task)
+
+
+def test_a_sample_saves_passes(monkeypatch):
+    """With a preconditioner from a third of the pairs, conjugate gradients need fewer iterations."""
+    problem = random_problem("is", 4, 4, lam=1e-4)
+    counts = {}
+    for spacing in (0, 3):
+        monkeypatch.setattr(block_solver, "matrix_spacing", lambda *_, spacing=spacing: spacing)
+        executor = CountedPasses()
+        assert solve(problem, "newton", executor=executor).status is Status.SOLVED
+        counts[spacing] = executor.count["HessianPass"]
+    assert counts[3] < 0.7 * counts[0], counts
+
+
+def test_a_sample_that_is_not_positive_definite_is_left_out(monkeypatch):
+    """The step then does without it, with the same result."""
+    monkeypatch.setattr(block_solver, "matrix_spacing", lambda *_: 0)
+    problem = random_problem("is", 4, 4)
+    expected = solve(problem, "newton")
+    monkeypatch.setattr(block_solver, "matrix_spacing", lambda *_: 3)
+
+    def failed(matrix):
+        raise StepFailed
+
+    monkeypatch.setattr(preconditioner, "cholesky", failed)
+    result = solve(problem, "newton")
+    assert result.W.tobytes() == expected.W.tobytes()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from covmetric._utils.half_vectors import half_vectors_of
 from covmetric.solvers import StepFailed
-from covmetric.solvers.systems.preconditioner import GaussianPreconditioner
+from covmetric.solvers.systems.preconditioner import GaussianPreconditioner, SampledPreconditioner
 from tests import naive
 
 
@@ -86,3 +87,20 @@ def test_a_mean_that_is_slightly_indefinite_gives_a_positive_definite_preconditi
 def test_a_mean_that_is_not_finite_fails():
     with pytest.raises(StepFailed):
         GaussianPreconditioner(np.full((2, 2), np.nan), 1.0, 1.0)
+
+
+def test_sampled_preconditioner_inverts_its_matrix():
+    rng = np.random.default_rng(0)
+    half, V = half_vectors_of(4), rng.standard_normal((15, 10))
+    matrix = np.eye(10) + V.T @ V
+    X = rng.standard_normal((4, 4))
+    X += X.T
+    upper = np.asfortranarray(np.triu(matrix) + np.tril(np.full((10, 10), np.nan), -1))  # the rest is not read
+    found = SampledPreconditioner(upper, half).apply(X)
+    np.testing.assert_array_equal(found, found.T)
+    np.testing.assert_allclose(matrix @ half.pack(found), half.pack(X), rtol=1e-12, atol=1e-12)
+
+
+def test_sampled_preconditioner_of_a_matrix_that_is_not_positive_definite():
+    with pytest.raises(StepFailed):
+        SampledPreconditioner(np.diag([1.0, -1e-16, 1.0]), half_vectors_of(2))

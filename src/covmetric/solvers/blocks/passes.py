@@ -52,9 +52,12 @@ def _loss(problem: MetricProblem, s: FloatArray, fraction: float) -> float:
 
 @dataclass(frozen=True)
 class GradientPass(PairPass):
-    """The loss at W = C C^T and the sum of forces_k A_k; in the coordinates of C, with the matrix of the system."""
+    """The loss at W = C C^T and the sum of forces_k A_k, with a matrix in the coordinates of C (`matrix_spacing`).
 
-    dense: bool
+    If the matrix is that of all active pairs, the sum is a half vector in these coordinates as well.
+    """
+
+    spacing: int
     W: KeyedMatrix
     C: FloatArray
     fraction: float
@@ -63,10 +66,21 @@ class GradientPass(PairPass):
         problem = block.problem
         terms = _active_terms(block, self.W, self.C, self.fraction)
         loss = _loss(problem, ratios_along(block, "metric", self.W), self.fraction)
-        if self.dense:
-            size = terms.half.size
-            return (loss, *dense_sums(terms, np.zeros((size, size), order="F")))
-        return loss, _weighted_sum(problem, terms.over_all_pairs(terms.forces))
+        if self.spacing == 1:
+            return (loss, *dense_sums(terms, _zeros(terms)))
+        force = _weighted_sum(problem, terms.over_all_pairs(terms.forces))
+        if self.spacing == 0:
+            return loss, force
+        # Each sampled pair stands for as many as lie between it and the next.
+        sample = slice(self.spacing // 2, None, self.spacing)
+        springs = self.spacing * terms.springs[sample]
+        sampled = ActiveTerms(problem, self.C, terms.active[sample], terms.forces[sample], springs)
+        return loss, force, dense_sums(sampled, _zeros(terms))[1]
+
+
+def _zeros(terms: ActiveTerms) -> FloatArray:
+    """Return a p x p matrix of zeros in column-major order."""
+    return np.zeros((terms.half.size, terms.half.size), order="F")
 
 
 @dataclass(frozen=True)

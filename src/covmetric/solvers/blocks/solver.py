@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import lapack
 
+from covmetric._utils.half_vectors import HalfVectors
 from covmetric._utils.validation import FloatArray, is_number
 from covmetric.problem import BlockProblem, CertifiedPoint
 from covmetric.problem.blocks import KeyedMatrix, PairMultipliers, ZeroMultipliers
 from covmetric.solvers.base import Solver, StepFailed, StepStalled
-from covmetric.solvers.blocks.choice import matrix_pays
+from covmetric.solvers.blocks.choice import matrix_spacing
 from covmetric.solvers.blocks.multipliers import StepMultipliers
 from covmetric.solvers.blocks.passes import (
     CandidatePass,
@@ -28,7 +29,7 @@ from covmetric.solvers.newton.solver import CERTIFY_AT_LEAST_EVERY, CLOSE, PathS
 from covmetric.solvers.newton.start import fraction_for, multiple_near_minimum
 from covmetric.solvers.newton.stretch import Stretch, inverse_step_factor
 from covmetric.solvers.systems import cholesky, conjugate_gradients
-from covmetric.solvers.systems.preconditioner import GaussianPreconditioner
+from covmetric.solvers.systems.preconditioner import GaussianPreconditioner, Preconditioner, SampledPreconditioner
 
 # Squared distances are computed anew after this many updates, because each update adds rounding errors.
 _MAX_UPDATES = 8
@@ -42,8 +43,8 @@ class BlockState(PathState):
     ----------
     W : KeyedMatrix
         The metric C C^T.
-    dense : bool
-        Whether the linear system is summed up as a matrix.
+    spacing : int
+        Which pairs are summed up to a matrix: see `matrix_spacing`.
     tol : float
         The tolerance on the relative gap.
     multipliers : PairMultipliers
@@ -61,7 +62,7 @@ class BlockState(PathState):
     """
 
     W: KeyedMatrix
-    dense: bool
+    spacing: int
     tol: float
     multipliers: PairMultipliers
     primal: float = np.inf
@@ -121,15 +122,15 @@ class BlockNewton(Solver[BlockState]):
     def start(self, problem: BlockProblem, point: CertifiedPoint, rng: np.random.Generator) -> BlockState:  # type: ignore[override]
         if not (is_number(self.memory) and self.memory > 0):
             raise ValueError(f"memory must be a positive number of bytes, got {self.memory!r}")
-        dense, tol = matrix_pays(problem, self.memory), point.certificate.tol
+        spacing, tol = matrix_spacing(problem, self.memory), point.certificate.tol
         if not isinstance(point.multipliers, ZeroMultipliers):
             C = np.asarray(np.linalg.cholesky(point.W), dtype=np.float64)
-            return BlockState(C, 1.0, _metric_of(C), dense, tol, point.multipliers)
+            return BlockState(C, 1.0, _metric_of(C), spacing, tol, point.multipliers)
         w = _best_multiple(problem, 1.0)
         stiffness = problem.total(MultiplePass(w, 1.0))[3] / problem.n
         fraction = fraction_for(stiffness, problem.n, problem.m)
         C = np.sqrt(w) * problem.half.identity
-        return BlockState(C, fraction, _metric_of(C), dense, tol, point.multipliers)
+        return BlockState(C, fraction, _metric_of(C), spacing, tol, point.multipliers)
 
     def step(self, problem: BlockProblem, state: BlockState) -> None:  # type: ignore[override]
         C, W, half, fraction = state.C, state.W, problem.half, state.weight_fraction
@@ -246,13 +247,13 @@ def _best_multiple(problem: BlockProblem, fraction: float) -> float:
 def _direction(problem: BlockProblem, state: BlockState) -> tuple[float, FloatArray, FloatArray]:
     """Return the loss at W, and the gradient and the Newton direction as half vectors in the coordinates of C."""
     C, W, half, fraction = state.C, state.W, problem.half, state.weight_fraction
-    loss, force, *matrix = problem.total(GradientPass(state.dense, W, C, fraction))
+    loss, force, *matrices = problem.total(GradientPass(state.spacing, W, C, fraction))
     gradient = half.pack(C.T @ C - half.identity)
-    if state.dense:
+    for matrix in matrices:
+        matrix.reshape(-1, order="A")[:: half.size + 1] += 1.0  # a view
+    if state.spacing == 1:
         gradient = gradient + force
-        system = matrix[0]
-        system.reshape(-1, order="A")[:: half.size + 1] += 1.0  # a view
-        return loss, gradient, -np.asarray(lapack.dpotrs(cholesky(system), gradient)[0])
+        return loss, gradient, -np.asarray(lapack.dpotrs(cholesky(matrices[0]), gradient)[0])
     gradient = gradient + half.pack(C.T @ force @ C)
 
     def image(X: FloatArray) -> FloatArray:
@@ -260,16 +261,28 @@ def _direction(problem: BlockProblem, state: BlockState) -> tuple[float, FloatAr
         product: FloatArray = problem.total(HessianPass(W, fraction, _symmetric(C @ X @ C.T)))[0]
         return np.asarray(X + C.T @ product @ C)
 
-    def preconditioner() -> GaussianPreconditioner:
+    def gaussian() -> Preconditioner:
         total, springs, squares, weight = problem.total(PreconditionerPass(W, C, fraction))
         mean = _symmetric(C.T @ springs @ C) / (total if total > 0.0 else 1.0)
         return GaussianPreconditioner(mean, total, squares / weight if weight > 0.0 else 0.0)
 
+    sampled = _sampled_preconditioner(matrices[0], half) if matrices else None
+    if sampled is not None:
+        solution = conjugate_gradients(gradient, image, half, preconditioned=True, make_preconditioner=lambda: sampled)
+        return loss, gradient, -solution.x
     solution = conjugate_gradients(
-        gradient, image, half, preconditioned=state.preconditioned, make_preconditioner=preconditioner
+        gradient, image, half, preconditioned=state.preconditioned, make_preconditioner=gaussian
     )
     state.preconditioned = solution.preconditioned
     return loss, gradient, -solution.x
+
+
+def _sampled_preconditioner(matrix: FloatArray, half: HalfVectors) -> Preconditioner | None:
+    """Return the preconditioner of a sample, or None if rounding errors dominate its matrix."""
+    try:
+        return SampledPreconditioner(matrix, half)
+    except StepFailed:
+        return None
 
 
 def _try_inverse_step(

@@ -11,7 +11,7 @@ import numpy as np
 from covmetric._utils.half_vectors import HalfVectors
 from covmetric._utils.validation import FloatArray
 from covmetric.solvers.systems.base import System
-from covmetric.solvers.systems.preconditioner import GaussianPreconditioner
+from covmetric.solvers.systems.preconditioner import GaussianPreconditioner, Preconditioner
 from covmetric.solvers.systems.products import choose_products
 from covmetric.solvers.systems.terms import ActiveTerms
 
@@ -123,7 +123,7 @@ def conjugate_gradients(
     max_iter: int = MAX_ITERATIONS,
     accuracy: float | None = None,
     preconditioned: bool = False,
-    make_preconditioner: Callable[[], GaussianPreconditioner] | None = None,
+    make_preconditioner: Callable[[], Preconditioner] | None = None,
 ) -> Solution:
     """Solve a linear system over symmetric matrices.
 

@@ -1,15 +1,62 @@
-"""A preconditioner for the system of a step: the matrix that it would have if the differences were Gaussian."""
+"""Preconditioners for the system of a step: the matrix of a sample, or that of Gaussian differences."""
 
 from __future__ import annotations
+
+from abc import ABC, abstractmethod
 
 import numpy as np
 from scipy.linalg import lapack
 
+from covmetric._utils.half_vectors import HalfVectors
 from covmetric._utils.validation import FloatArray
 from covmetric.solvers.base import StepFailed
+from covmetric.solvers.systems.direct import cholesky
 
 
-class GaussianPreconditioner:
+class Preconditioner(ABC):
+    """An approximate inverse of the matrix of a step."""
+
+    @abstractmethod
+    def apply(self, matrix: FloatArray) -> FloatArray:
+        """Return the preconditioned residual.
+
+        Parameters
+        ----------
+        matrix : array of shape (n, n)
+            The residual, a symmetric matrix.
+
+        Returns
+        -------
+        array of shape (n, n)
+            An exactly symmetric matrix.
+        """
+
+
+class SampledPreconditioner(Preconditioner):
+    """The inverse of the matrix that a sample of the pairs gives.
+
+    Parameters
+    ----------
+    matrix : array of shape (p, p)
+        The identity plus the weighted sum of vec(B_k) vec(B_k)^T over the sample, in column-major order. Only its
+        upper triangle is read, and it is overwritten.
+    half : HalfVectors
+        The half vectors of n x n matrices.
+
+    Raises
+    ------
+    StepFailed
+        If the matrix is not positive definite in floating point arithmetic.
+    """
+
+    def __init__(self, matrix: FloatArray, half: HalfVectors) -> None:
+        self._factor, self._half = cholesky(matrix), half
+
+    def apply(self, matrix: FloatArray) -> FloatArray:
+        return self._half.unpack(np.asarray(lapack.dpotrs(self._factor, self._half.pack(matrix))[0]))
+
+
+class GaussianPreconditioner(Preconditioner):
     """The inverse of I + N (kappa B (x) B + vec(B) vec(B)^T), with the mean B of the B_k.
 
     N is the sum of the weights h_k. If the columns of the differences are Gaussian, sum_k h_k vec(B_k) vec(B_k)^T has
@@ -47,18 +94,6 @@ class GaussianPreconditioner:
         self._shift = total / (1.0 + total * float(values @ self._scaled))
 
     def apply(self, matrix: FloatArray) -> FloatArray:
-        """Return the preconditioned residual.
-
-        Parameters
-        ----------
-        matrix : array of shape (n, n)
-            The residual, a symmetric matrix.
-
-        Returns
-        -------
-        array of shape (n, n)
-            An exactly symmetric matrix.
-        """
         U = self._vectors
         image = (U.T @ matrix @ U) * self._inverse
         image.flat[:: len(U) + 1] -= self._shift * float(self._values @ image.diagonal()) * self._scaled
