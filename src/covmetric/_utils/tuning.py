@@ -227,7 +227,9 @@ def newton_seconds(n: int, m: int, n_pairs: int, n_examples: int) -> float:
         The time in seconds.
     """
     passes = 1.5 * _pass_work(n, m, n_pairs, n_examples)
-    return 1.5e-4 + (0.4 * _system_work(n, m, 0.8 * n_pairs, n_examples, 4.5) + passes + 20.0 * n**3) / SPEED
+    n_active = 0.8 * n_pairs
+    thin = thin_work(n, m, n_active, n_examples)
+    return 1.5e-4 + (0.4 * _system_work(n, m, n_active, n_examples, thin, 4.5) + passes + 20.0 * n**3) / SPEED
 
 
 def interior_seconds(n: int, m: int, n_pairs: int, n_examples: int) -> float:
@@ -246,7 +248,8 @@ def interior_seconds(n: int, m: int, n_pairs: int, n_examples: int) -> float:
         The time in seconds.
     """
     passes = 3.5 * _pass_work(n, m, n_pairs, n_examples)
-    return 3e-4 + (0.55 * _system_work(n, m, n_pairs, n_examples, 25.0) + passes + 50.0 * n**3) / SPEED
+    thin = thin_work(n, m, n_pairs, None)  # with the examples, too short a time would be predicted
+    return 3e-4 + (0.55 * _system_work(n, m, n_pairs, n_examples, thin, 25.0) + passes + 50.0 * n**3) / SPEED
 
 
 def _pass_work(n: int, m: int, n_pairs: float, n_examples: int) -> float:
@@ -256,11 +259,11 @@ def _pass_work(n: int, m: int, n_pairs: float, n_examples: int) -> float:
     return min(n_pairs * (1500.0 + min(3.0 * n * n * m, triangles)), by_examples)
 
 
-def _system_work(n: int, m: int, n_active: float, n_examples: int, iterations: float) -> float:
-    """Return the operations that the cheapest way to solve the system of a step takes."""
+def _system_work(n: int, m: int, n_active: float, n_examples: int, thin: float, iterations: float) -> float:
+    """Return the operations of the cheapest way to solve the system of a step; `thin` is `thin_work`."""
     p, a = 0.5 * n * (n + 1), n_active
     by_entries = a * p * p + p**3 / 3.0
-    by_pairs = min(a * a * p, thin_work(n, m, a, n_examples)) + a**3 / 3.0
+    by_pairs = min(a * a * p, thin) + a**3 / 3.0
     by_iterations = iterations * (CG_OVERHEAD + 2.0 * _pass_work(n, m, a, n_examples) + 12.0 * n**3)
     return min(by_entries, by_pairs, by_iterations)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
 
 import numpy as np
@@ -157,6 +158,14 @@ class TransformedExamples(PairProducts):
         )
         return np.asarray(self._images.T @ self._rows)
 
+    @functools.cached_property
+    def _grams(self) -> FloatArray | None:
+        """The inner products of the examples, or None if those of a pair may not be subtracted."""
+        grams, (i, j) = self._rows @ self._rows.T, self._pairs.T
+        sizes = grams.diagonal()
+        distances = sizes[i] + sizes[j] - 2.0 * grams[i, j]
+        return None if (distances < _CLOSE * np.maximum(sizes[i], sizes[j])).any() else grams
+
     def inner_products(self, scales: FloatArray) -> FloatArray | None:
         """Return d_j^2 d_k^2 <B_j, B_k> of the active pairs, for examples with a single column.
 
@@ -174,13 +183,10 @@ class TransformedExamples(PairProducts):
             The lower triangle, with zeros above it; or None if the examples of a pair are so close to each other in
             this metric that their inner products may not be subtracted.
         """
-        grams, (i, j) = self._rows @ self._rows.T, self._pairs.T
-        sizes = grams.diagonal()
-        distances = sizes[i] + sizes[j] - 2.0 * grams[i, j]
-        if (distances < _CLOSE * np.maximum(sizes[i], sizes[j])).any():
+        if self._grams is None:
             return None
         out = np.zeros((len(self._pairs), len(self._pairs)))
-        compiled_kernels().squared_products(grams, self._pairs, scales, out)
+        compiled_kernels().squared_products(self._grams, self._pairs, scales, out)
         return out
 
 
