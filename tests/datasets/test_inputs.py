@@ -118,9 +118,9 @@ def test_npy_takes_labels_from_a_csv_file(tmp_path):
     [
         ("", r"has no column 'label': its first line must name the columns label \(and optionally group\)"),
         ("class\na\n", r"has no column 'label'.*it has \['class'\]"),
-        ("label,name\na\n", "row 2 has 1 cells, but the header has 2"),
+        ("label,name\na\n", "line 2 has 1 cells, but the header has 2"),
         ("label\n", "has a header, but no rows"),
-        ("label,name\na,1\n,2\n", "row 3 has no label"),
+        ("label,name\na,1\n\n,2\n", "line 4 has no label"),
         ("label,name\na,1\nb,1\n", "has several rows for '1'"),
     ],
 )

@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from covmetric._version import __version__
+from covmetric.cli.arguments import check_inputs_are_kept
 from covmetric.cli.command import DONE, INCOMPLETE, INTERRUPTED, INVALID
 from covmetric.cli.messages import in_words_of_the_command
 
@@ -71,6 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         options = _parse(given)
         options.arguments = given
+        check_inputs_are_kept(options)
         _, load = COMMANDS[options.command]
         with warnings.catch_warnings():
             if not options.debug:

@@ -9,6 +9,9 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+# The names of the arguments whose files the commands read, and of the options whose files they write.
+_READ, _WRITTEN = ("data", "labels", "model", "source", "query"), ("out", "report", "html", "csv")
+
 
 def integer_at_least(minimum: int) -> Callable[[str], int]:
     """Return a type for argparse: an integer with a lower bound.
@@ -201,6 +204,36 @@ def check_page(option: str, path: Path | None) -> None:
 
         check_output(option, path)
         require_jinja()
+
+
+def check_inputs_are_kept(options: argparse.Namespace) -> None:
+    """Raise ValueError if a result would be written over what the command reads, or over another result.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        The parsed arguments of any subcommand.
+
+    Raises
+    ------
+    ValueError
+        If two of the files are the same.
+    """
+    given = {name: value for name, value in vars(options).items() if isinstance(value, Path)}
+    files = [path for path in getattr(options, "files", ()) if path.is_file()]
+    read = [*(given[name] for name in _READ if name in given), *files]
+    written: dict[str, Path] = {}
+    for name in _WRITTEN:
+        if name not in given:
+            continue
+        path = given[name]
+        for other in read:
+            if path.is_file() and other.exists() and path.samefile(other):
+                raise ValueError(f"--{name}: {path} is read by the command, give the result another name")
+        for first, other in written.items():
+            if path.absolute() == other.absolute():
+                raise ValueError(f"--{first} and --{name} would both write {path}, give one of them another name")
+        written[name] = path
 
 
 def check_output(option: str, path: Path) -> None:

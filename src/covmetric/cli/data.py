@@ -39,8 +39,8 @@ def add_data_arguments(parser: argparse.ArgumentParser, features: bool = True) -
         "--labels",
         type=Path,
         metavar="CSV",
-        help="labels of a flat folder of images (columns name, label and optionally group) or of an .npy or .fif file "
-        "(one row per example)",
+        help="labels of a folder of images (columns name, label and optionally group) or of an .npz, .npy or .fif "
+        "file (one row per example)",
     )
     if features:
         parser.add_argument("--kind", choices=_KINDS, help="what DATA holds (default: detected from the file)")

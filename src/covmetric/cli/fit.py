@@ -167,7 +167,7 @@ def _print_result(facts: dict[str, object]) -> None:
 
 
 def _lam(text: str) -> float:
-    return float("inf") if text == "inf" else positive_number(text)
+    return float("inf") if text.lower() == "inf" else positive_number(text)
 
 
 FIT = Command(

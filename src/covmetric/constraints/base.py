@@ -21,8 +21,8 @@ class LabelledPairs:
     Attributes
     ----------
     pairs : array of int of shape (K, 2)
-        The indices of the two examples of each pair. Each pair occurs once, with the smaller index first; an example is
-        never paired with itself.
+        The indices of the two examples of each pair, which differ. Only `from_codes` puts the smaller index first, and
+        leaves repetitions out.
     similar : array of shape (K,)
         +1 for two examples of the same class, -1 otherwise.
 

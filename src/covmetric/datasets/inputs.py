@@ -18,8 +18,8 @@ from covmetric.datasets.label_files import Labels, read_labels
 CONTENT = (
     "a folder with one folder of images per class (folders below a class are groups), a folder of images with a CSV "
     "file of labels, an .npz file with X, matrices of shape (l, n, n), series of shape (l, channels, times) or vectors "
-    "of shape (l, d), y and optionally groups (or X_train, y_train, X_test and y_test), an .npy file with a CSV file "
-    "of labels, or a .fif file of MNE epochs"
+    "of shape (l, d), y and optionally groups and names (or X_train, y_train, X_test and y_test), an .npy file with "
+    "a CSV file of labels, or a .fif file of MNE epochs"
 )
 #: The same for new examples, which need no labels.
 CONTENT_OF_QUERIES = "an image, a folder of images, or an .npz, .npy or .fif file with X (matrices, series or vectors)"
@@ -408,6 +408,8 @@ def _array_inputs(
         return Inputs("vectors", X, names, y, groups)
     if (kind or ("matrices" if hold_matrices(X) else "series")) == "matrices":
         return Inputs("matrices", X, names, y, groups)
+    if X.dtype.kind == "c":
+        raise ValueError(f"{path}: X holds complex series, but series must be real; save their covariance matrices")
     return Inputs("series", [without_padding(one) for one in X.astype(np.float64)], names, y, groups, channels)
 
 

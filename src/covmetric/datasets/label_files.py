@@ -48,8 +48,8 @@ def read_labels(path: Path, needs_names: bool = False) -> Labels:
     Raises
     ------
     ValueError
-        If the file is not a CSV file in UTF-8, a column is missing, a row is shorter than the header, a label is
-        empty, or a name occurs twice.
+        If the file is not a CSV file in UTF-8, a column is missing, a row has more or fewer cells than the header, a
+        label is empty, or a name occurs twice.
 
     Examples
     --------
@@ -62,7 +62,12 @@ def read_labels(path: Path, needs_names: bool = False) -> Labels:
     """
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            rows = [row for row in csv.reader(file, strict=True) if row]
+            reader = csv.reader(file, strict=True)
+            rows, lines = [], []
+            for row in reader:
+                if row:
+                    rows.append(row)
+                    lines.append(reader.line_num)
     except (csv.Error, UnicodeDecodeError) as error:
         raise ValueError(f"cannot read the labels in {path}: {error}") from None
     header = [column.strip().lower() for column in rows[0]] if rows else []
@@ -73,20 +78,20 @@ def read_labels(path: Path, needs_names: bool = False) -> Labels:
             f"{path} has no column {missing[0]!r}: its first line must name the columns {' and '.join(required)} (and "
             f"optionally {_ONE_GROUP}), separated by commas; it has {header}"
         )
-    for number, row in enumerate(rows[1:], start=2):
+    for line, row in zip(lines, rows, strict=True):
         if len(row) != len(header):
-            raise ValueError(f"{path}: row {number} has {len(row)} cells, but the header has {len(header)}")
+            raise ValueError(f"{path}: line {line} has {len(row)} cells, but the header has {len(header)}")
     columns = {column: [row[k].strip() for row in rows[1:]] for k, column in enumerate(header)}
-    _check_rows(path, columns)
+    _check_rows(path, columns, lines[1:])
     return Labels(columns[_ONE_LABEL], columns.get(_ONE_NAME), columns.get(_ONE_GROUP))
 
 
-def _check_rows(path: Path, columns: dict[str, list[str]]) -> None:
+def _check_rows(path: Path, columns: dict[str, list[str]], lines: list[int]) -> None:
     labels, names = columns[_ONE_LABEL], columns.get(_ONE_NAME)
     if not labels:
         raise ValueError(f"{path} has a header, but no rows")
     if "" in labels:
-        raise ValueError(f"{path}: row {labels.index('') + 2} has no label")
+        raise ValueError(f"{path}: line {lines[labels.index('')]} has no label")
     if names is not None and len(set(names)) < len(names):
         twice = next(name for i, name in enumerate(names) if name in names[:i])
         raise ValueError(f"{path} has several rows for {twice!r}: each name must occur once")

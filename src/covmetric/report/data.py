@@ -31,11 +31,13 @@ def data_section(data: Mapping[str, Any], facts: Sequence[tuple[str, str]] = ())
     >>> data_section({"name": "textures", "classes": ["a", "b"], "class_counts": [3, 4]}).parts[0].rows
     [('name', 'textures'), ('examples by class', 'a: 3, b: 4')]
     """
-    names = {"name": "name", "path": "path", "content": "matrices are", "n_groups": "groups"}
+    names = {"name": "name", "path": "path", "content": "examples are", "n_groups": "groups"}
     rows_of_data = [(title, str(data[name])) for name, title in names.items() if data.get(name) not in (None, "")]
     if data.get("n_examples") is not None and not any(title == "matrices" for title, _ in facts):
         rows_of_data.append(("examples", str(data["n_examples"])))
-        rows_of_data.append(("rows of a matrix", str(data.get("n_features", ""))))
+        if data.get("n_features") is not None:
+            size = "entries of a vector" if data.get("content") == "vectors" else "rows of a matrix"
+            rows_of_data.append((size, str(data["n_features"])))
     if data.get("classes") and data.get("class_counts"):
         counts = zip(data["classes"], data["class_counts"], strict=False)
         rows_of_data.append(("examples by class", ", ".join(f"{label}: {count}" for label, count in counts)))

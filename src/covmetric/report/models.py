@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from covmetric.estimators.grid import distance_scorer
 from covmetric.experiments.estimates import Estimate, mean_and_standard_error
 from covmetric.plotting.fitted import find_learner, find_metric, find_names
 from covmetric.report.certificate import certificate_section
@@ -49,21 +50,21 @@ def model_page(model: Any, name: str, command: str) -> Page:
     >>> data = make_spd_classes(n_classes=2, n_per_class=10, n=3)
     >>> page = model_page(CovMetricClassifier(random_state=0).fit(data.X, data.y), "spd", "covmetric report spd.npz")
     >>> [section.title for section in page.sections]
-    ['Accuracy', 'Neighbours', 'What was learned', 'Data', 'Certificate', 'Parameters', 'How to repeat this']
+    ['Accuracy', 'Neighbours', 'What was learned', 'Data', 'Certificate', 'Parameters', 'How this page was made']
     """
     view, learner = ModelView(model), find_learner(model)[0]
     references = find_references(model)
     measured = measured_accuracies(view)
-    sections = [Section("Accuracy", _accuracy(learner, model, references, measured))]
+    sections = [Section("Accuracy", _accuracy(learner, model, view, references, measured))]
     if references is not None and len(references.labels) > 1:
         sections.append(Section("Neighbours", [neighbors_part(find_metric(model), references)]))
     sections += [
         Section("What was learned", [Plots(model_plots(model, references))]),
         data_section({}, _facts(model, references)),
         certificate_section(view.certificate()),
-        *origin_sections(view.parameters(), package_versions(), command),
+        *origin_sections(view.parameters(), package_versions(), command, title="How this page was made"),
     ]
-    return Page(f"Model {name}", _headline(model, references, measured, _score(learner)), sections, made_by())
+    return Page(f"Model {name}", _headline(model, view, references, measured, _score(learner)), sections, made_by())
 
 
 def find_references(model: Any) -> LabelledExamples | None:
@@ -91,19 +92,25 @@ def find_references(model: Any) -> LabelledExamples | None:
     return None if references is None else LabelledExamples.of_references(references)
 
 
-def _score(learner: Any) -> tuple[Estimate, Estimate | None] | None:
-    """Return the accuracy of the choice of a search, and its difference to W = I with the same Phi and rule."""
+def _score_name(learner: Any) -> str:
+    """Return what a search scored: the accuracy of a rule, or a score of distances."""
+    scorer = distance_scorer(learner)
+    return "accuracy" if scorer is None else scorer.name.replace("_", " ")
+
+
+def _score(learner: Any) -> tuple[str, Estimate, Estimate | None] | None:
+    """Return what a search scored, the score of its choice, and the difference to W = I with the same Phi and rule."""
     results = getattr(learner, "cv_results_", None)
     if results is None:
         return None
     folds = np.stack([v for k, v in results.items() if k.startswith("split") and k.endswith("_test_score")], axis=1)
     chosen = results["params"][learner.best_index_]
     fixed = [i for i, one in enumerate(results["params"]) if one["lam"] == np.inf and _same_but_metric(one, chosen)]
-    accuracy = mean_and_standard_error((100 * folds[learner.best_index_]).tolist())
+    name, score = _score_name(learner), mean_and_standard_error((100 * folds[learner.best_index_]).tolist())
     if not fixed or chosen["lam"] == np.inf:
-        return accuracy, None
+        return name, score, None
     differences = 100 * (folds[learner.best_index_] - folds[fixed[0]])
-    return accuracy, None if np.isnan(differences).any() else mean_and_standard_error(differences.tolist())
+    return name, score, None if np.isnan(differences).any() else mean_and_standard_error(differences.tolist())
 
 
 def _same_but_metric(one: Mapping[str, Any], chosen: Mapping[str, Any]) -> bool:
@@ -112,18 +119,12 @@ def _same_but_metric(one: Mapping[str, Any], chosen: Mapping[str, Any]) -> bool:
     return all(str(one.get(name)) == str(chosen.get(name)) for name in names)
 
 
-def _how_to_measure(model: Any) -> str:
-    """Return what measures the accuracy on new data: no command reads pairs."""
-    if ModelView(model).compares_pairs:
-        return "score(pairs, y) of the model in Python, on pairs that were not used for learning"
-    return "covmetric evaluate"
-
-
 def _headline(
     model: Any,
+    view: ModelView,
     references: LabelledExamples | None,
     measured: Accuracies,
-    score: tuple[Estimate, Estimate | None] | None,
+    score: tuple[str, Estimate, Estimate | None] | None,
 ) -> str:
     classes = ""
     if references is not None:
@@ -136,17 +137,20 @@ def _headline(
             f"{votes} is {measured.whole.text(measured.of)}."
         )
     if score is None and measured.whole is None:
-        return text + f" No accuracy was measured while it was learned: measure it with {_how_to_measure(model)}."
+        return text + f" No accuracy was measured while it was learned: it is measured by {view.how_to_measure}."
     if score is not None:
-        accuracy, difference = score
-        text += f" With a single rule, the metric has {accuracy.text()} percent accuracy"
+        name, value, difference = score
+        rule = " With a single rule, the" if name == "accuracy" else " The"
+        text += f"{rule} metric has {value.text()} percent {name}"
         if difference is not None:
             text += f", a difference of {difference.text(sign=True)} points to the same settings without learning"
         text += "."
     return text + f" These numbers are optimistic, because {measured.chosen} were chosen on the same folds."
 
 
-def _accuracy(learner: Any, model: Any, references: LabelledExamples | None, measured: Accuracies) -> list[Part]:
+def _accuracy(
+    learner: Any, model: Any, view: ModelView, references: LabelledExamples | None, measured: Accuracies
+) -> list[Part]:
     """Return what is known about the accuracy, and the table of the best candidates with paired differences."""
     parts: list[Part] = [Paragraphs([" ".join(measured.sentences())])]
     if references is not None and len(references.labels) > 5:
@@ -159,16 +163,13 @@ def _accuracy(learner: Any, model: Any, references: LabelledExamples | None, mea
         parts.append(Paragraphs([text]))
     results = getattr(learner, "cv_results_", None)
     if results is not None:
-        parts.append(_candidates(results, learner.best_index_))
-    if ModelView(model).compares_pairs:
-        return [*parts, Paragraphs([pairs_in_words(ModelView(model))])]
-    parts.append(
-        Paragraphs(["The accuracy on examples that were not used for learning is measured by covmetric evaluate."])
-    )
-    return parts
+        parts.append(_candidates(results, learner.best_index_, _score_name(learner)))
+    if view.compares_pairs:
+        return [*parts, Paragraphs([pairs_in_words(view)])]
+    return [*parts, Paragraphs([f"The accuracy on new data is measured by {view.how_to_measure}."])]
 
 
-def _candidates(results: Mapping[str, Any], best: int, count: int = 10) -> Table:
+def _candidates(results: Mapping[str, Any], best: int, score: str, count: int = 10) -> Table:
     """Return the candidates with the highest scores, and their differences to the chosen one, paired by fold."""
     folds = np.stack([v for k, v in results.items() if k.startswith("split") and k.endswith("_test_score")], axis=1)
     mean = np.asarray(results["mean_test_score"], dtype=np.float64)
@@ -188,7 +189,7 @@ def _candidates(results: Mapping[str, Any], best: int, count: int = 10) -> Table
         "Folds share training examples, so that the standard errors are too small."
     )
     caption = f"The chosen candidate and the best {len(order)} of {len(mean)} candidates"
-    return Table(caption, ("candidate", "accuracy", "difference to the chosen one"), rows, note)
+    return Table(caption, ("candidate", score, "difference to the chosen one"), rows, note)
 
 
 def _facts(model: Any, references: LabelledExamples | None) -> list[tuple[str, str]]:

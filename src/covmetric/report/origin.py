@@ -12,7 +12,11 @@ from covmetric.tasks import setting_in_words
 
 
 def origin_sections(
-    parameters: Mapping[str, Any], versions: Mapping[str, Any], command: str, commit: str | None = None
+    parameters: Mapping[str, Any],
+    versions: Mapping[str, Any],
+    command: str,
+    commit: str | None = None,
+    title: str = "How to repeat this",
 ) -> list[Section]:
     """Return the sections on parameters, versions and the command.
 
@@ -24,6 +28,8 @@ def origin_sections(
         The command that repeats the result.
     commit : str or None, default=None
         The version of the code. None means that of this code.
+    title : str, default="How to repeat this"
+        The title of the section with the command.
 
     Returns
     -------
@@ -41,7 +47,7 @@ def origin_sections(
             [Facts([(str(name), setting_in_words(name, plain(value))) for name, value in parameters.items()])],
         ),
         Section(
-            "How to repeat this",
+            title,
             [
                 Code(command),
                 Facts(

@@ -155,11 +155,7 @@ def _data(view: ModelView, facts: dict[str, Any]) -> str:
 
 def _quality(view: ModelView, facts: dict[str, Any]) -> str:
     measured = " ".join(facts["accuracy"])
-    if view.compares_pairs:
-        how = "Measure it on pairs that the model has not seen: `load_model(path).score(pairs, y)` in Python."
-    else:
-        how = "Measure the accuracy on data that the model has not seen: `covmetric evaluate`."
-    return f"## Accuracy\n\n{measured} {how}"
+    return f"## Accuracy\n\n{measured} The accuracy on new data is measured by {view.how_to_measure}."
 
 
 def _certificate(facts: dict[str, Any]) -> str:
@@ -180,5 +176,5 @@ def _settings(facts: dict[str, Any]) -> str:
         for name, value in facts["parameters"].items()
         if value is not None
     )
-    features = ", ".join(facts["features"])
-    return f"## Settings\n\n| setting | value |\n|---|---|\n{rows}\n\nRows of a matrix: {features}."
+    features = f"Rows of a matrix, or entries of a vector: {', '.join(facts['features'])}."
+    return f"## Settings\n\n| setting | value |\n|---|---|\n{rows}\n\n{features}"

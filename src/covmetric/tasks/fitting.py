@@ -35,7 +35,8 @@ class FitSettings:
     lam : float or None, default=None
         Lambda. None means that 'auto' chooses it, and the default of `CovMetric` for other rules.
     n_neighbors : int or None, default=None
-        The number of neighbours of the rule 'neighbors'. None means the default of `CovMetricClassifier`.
+        The number of neighbours that vote, for the rules 'neighbors' and 'auto'. None means the default of
+        `CovMetricClassifier` and `CovMetricCV`.
     reg : float or None, default=None
         The fraction of its mean eigenvalue that is added to the diagonal of each matrix. None means 1e-6; vectors have
         none.
@@ -132,9 +133,9 @@ def fit_model(inputs: Inputs, settings: FitSettings | None = None) -> FitResult:
         warnings.simplefilter("always")
         fit = _fit_whole if settings.patches is None else _fit_patches
         result = fit(inputs, settings)
-    for one in caught:
-        if "left out" not in str(one.message):  # the caller reports `skipped`
-            warn(str(one.message), one.category)
+    for message, category in dict.fromkeys((str(one.message), one.category) for one in caught):
+        if not message.startswith("left out "):  # of images, which the caller reports as `skipped`
+            warn(message, category)
     return replace(result, interrupted=any(_tells_of_ctrl_c(str(one.message)) for one in caught))
 
 

@@ -159,6 +159,6 @@ def _of_classifier(classifier: Any) -> Measured | None:
         return Measured.from_counts(classifier.out_of_fold_counts_)
     learner = classifier.learner_
     score = getattr(learner, "best_score_", None)
-    if score is None or getattr(learner, "rule", None) != classifier.rule or not np.isfinite(score):
+    if score is None or getattr(learner, "best_rule_", None) != classifier.rule_ or not np.isfinite(score):
         return None
     return Measured(float(score))

@@ -132,6 +132,15 @@ class ModelView:
         return isinstance(self._steps[-1], CovMetricPairs)
 
     @property
+    def how_to_measure(self) -> str:
+        """What measures the accuracy on new data: only classifiers of single examples have a command for it."""
+        if self.compares_pairs:
+            return "score(pairs, y) of the model in Python, on pairs that were not used for learning"
+        if self.classifier is None:
+            return "score(X, y) of a CovMetricClassifier with this learner in Python: a metric does not classify"
+        return "covmetric evaluate, on examples that were not used for learning"
+
+    @property
     def threshold(self) -> float | None:
         """The distance up to which a pair is similar; None if the model takes no pairs or has no threshold."""
         return getattr(self._steps[-1], "threshold_", None)
@@ -190,7 +199,7 @@ class ModelView:
                 found[name] = getattr(learner, name)
         if isinstance(learner, CovMetricCV) and "prior" not in learner.best_params_:
             found["prior"] = prior_choices(learner)[0]["prior"]  # what prior='auto' stands for
-        if not self.compares_pairs:
+        if self.classifier is not None:
             found |= {name: value for name, value in self.rule.items() if name != "rules"}
         if "rules" in self.rule:
             found = {

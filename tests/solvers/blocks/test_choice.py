@@ -23,6 +23,9 @@ def split(n, m, K, keeps_triangles):
     ("n", "m", "K", "keeps_triangles", "expected"),
     [
         (9, 9, 1_000_000, True, 1_000_000 // (64 * 45)),  # products with kept triangles are cheap
+        (4, 4, 1_000_000, True, 1_000_000 // (64 * 10)),
+        (2, 2, 6_000_000, True, 65_217 // 16),  # each block has some pairs of the sample
+        (16, 1, 300_000, False, 0),  # there is no sample without triangles
         (9, 9, 1_000_000, False, 1),  # without them, a product takes half as long as the matrix
         (9, 9, 5_000, True, 0),  # too few pairs for a sample
         (22, 22, 100_000, True, 0),  # a sample takes longer than it saves

@@ -83,7 +83,7 @@ def test_gradient(point, split):
 
 @pytest.mark.parametrize("spacing", [2, 3])
 def test_sampled_matrix(point, split, spacing):
-    """Each block takes every so manieth of its active pairs, which stands for as many."""
+    """Each block takes one of so many of its active pairs, which stands for as many."""
     a, losses, pulls, springs = point.derivatives(point.s)
     problem = split(point.problem)
     loss, force, matrix = problem.total(passes.GradientPass(spacing, point.W, point.C, FRACTION))
@@ -91,10 +91,24 @@ def test_sampled_matrix(point, split, spacing):
     close(force, np.einsum("k,kij->ij", pulls / point.b[a], point.A[a]))
     size = problem.source.block_pairs
     blocks = [np.flatnonzero(a // size == block) for block in range(problem.source.n_blocks)]
-    sample = np.concatenate([block[spacing // 2 :: spacing] for block in blocks])
+    chosen = [block[passes._sample(len(block), spacing, k)] for k, block in enumerate(blocks)]
+    sample = np.concatenate(chosen)
     h = spacing * springs[sample] / point.b[a[sample]] ** 2
     expected = naive.step_system(point.problem, point.C, a[sample], h)[0] - np.eye(len(matrix))
     close(np.triu(matrix), np.triu(expected))
+
+
+@pytest.mark.parametrize("count", [0, 1, 5, 29, 1000])
+def test_every_pair_is_sampled_as_often(count):
+    """Over many blocks, each position occurs with the same frequency, also in blocks shorter than the spacing."""
+    spacing, blocks = 13, 4000
+    found = np.zeros(count)
+    for block in range(blocks):
+        positions = passes._sample(count, spacing, block)
+        assert (np.diff(positions // spacing) == 1).all()
+        found[positions] += 1
+    expected = blocks / spacing
+    assert (np.abs(found - expected) < 6 * np.sqrt(expected)).all()
 
 
 def test_hessian(point, split):

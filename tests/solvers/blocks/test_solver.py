@@ -474,7 +474,8 @@ class CountedPasses(Threads):
 
 def test_a_sample_saves_passes(monkeypatch):
     """With a preconditioner from a third of the pairs, conjugate gradients need fewer iterations."""
-    problem = random_problem("is", 4, 4, lam=1e-4)
+    monkeypatch.setattr(sources, "BLOCK_PAIRS", (100, 100))
+    problem = random_problem("is", 4, 4, K=1000, lam=1e-4)
     counts = {}
     for spacing in (0, 3):
         monkeypatch.setattr(block_solver, "matrix_spacing", lambda *_, spacing=spacing: spacing)
@@ -497,3 +498,27 @@ def test_a_sample_that_is_not_positive_definite_is_left_out(monkeypatch):
     monkeypatch.setattr(preconditioner, "cholesky", failed)
     result = solve(problem, "newton")
     assert result.W.tobytes() == expected.W.tobytes()
+
+
+def test_a_sample_of_no_use_is_given_up(monkeypatch):
+    """After some iterations, the Gaussian preconditioner takes over."""
+    used = []
+
+    class Useless(preconditioner.SampledPreconditioner):
+        def apply(self, matrix):
+            used.append("sample")
+            return (
+                np.diag(np.geomspace(1.0, 1e-6, len(matrix))) @ matrix @ np.diag(np.geomspace(1.0, 1e-6, len(matrix)))
+            )
+
+    gaussian = preconditioner.GaussianPreconditioner.apply
+    monkeypatch.setattr(block_solver, "SampledPreconditioner", Useless)
+    monkeypatch.setattr(
+        preconditioner.GaussianPreconditioner,
+        "apply",
+        lambda self, matrix: used.append("Gaussian") or gaussian(self, matrix),
+    )
+    monkeypatch.setattr(block_solver, "matrix_spacing", lambda *_: 3)
+    problem = random_problem("is", 5, 5, K=300, lam=1e-3)
+    assert solve(problem, "newton").status is Status.SOLVED
+    assert used[:11] == ["sample"] * 10 + ["Gaussian"]

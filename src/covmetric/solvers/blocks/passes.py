@@ -71,11 +71,20 @@ class GradientPass(PairPass):
         force = _weighted_sum(problem, terms.over_all_pairs(terms.forces))
         if self.spacing == 0:
             return loss, force
-        # Each sampled pair stands for as many as lie between it and the next.
-        sample = slice(self.spacing // 2, None, self.spacing)
-        springs = self.spacing * terms.springs[sample]
+        sample = _sample(len(terms.active), self.spacing, block.index)
+        springs = self.spacing * terms.springs[sample]  # each sampled pair stands for so many
         sampled = ActiveTerms(problem, self.C, terms.active[sample], terms.forces[sample], springs)
         return loss, force, dense_sums(sampled, _zeros(terms))[1]
+
+
+def _sample(count: int, spacing: int, seed: int) -> IntArray:
+    """Return a random position among each `spacing` consecutive ones, those beyond `count` left out.
+
+    The pairs may be in any order, periodic ones included: positions at equal distances could all be of one kind.
+    """
+    starts = np.arange(0, count, spacing)
+    positions = starts + np.random.default_rng(seed).integers(0, spacing, len(starts))
+    return positions[positions < count]
 
 
 def _zeros(terms: ActiveTerms) -> FloatArray:

@@ -54,7 +54,7 @@ class BlockState(PathState):
     dual : float
         An estimate of the dual value of the candidate.
     preconditioned : bool
-        Whether conjugate gradients needed a preconditioner in the last step.
+        Whether conjugate gradients needed the Gaussian preconditioner in the last step.
     n_steps : int
         The number of steps so far.
     steps_since_certificate : int
@@ -104,7 +104,8 @@ class BlockNewton(Solver[BlockState]):
 
     The state is a few n x n matrices. Everything that belongs to a pair is computed in the block of the pair, from
     these matrices, so that a lost block can be computed again anywhere. The linear system is summed up as a matrix if
-    n is small, and solved by conjugate gradients otherwise.
+    that takes less time, and solved by conjugate gradients otherwise, which a sample of the pairs may precondition
+    (`matrix_spacing`).
 
     Parameters
     ----------
@@ -266,12 +267,13 @@ def _direction(problem: BlockProblem, state: BlockState) -> tuple[float, FloatAr
         mean = _symmetric(C.T @ springs @ C) / (total if total > 0.0 else 1.0)
         return GaussianPreconditioner(mean, total, squares / weight if weight > 0.0 else 0.0)
 
-    sampled = _sampled_preconditioner(matrices[0], half) if matrices else None
-    if sampled is not None:
-        solution = conjugate_gradients(gradient, image, half, preconditioned=True, make_preconditioner=lambda: sampled)
-        return loss, gradient, -solution.x
     solution = conjugate_gradients(
-        gradient, image, half, preconditioned=state.preconditioned, make_preconditioner=gaussian
+        gradient,
+        image,
+        half,
+        first=_sampled_preconditioner(matrices[0], half) if matrices else None,
+        preconditioned=state.preconditioned,
+        make_preconditioner=gaussian,
     )
     state.preconditioned = solution.preconditioned
     return loss, gradient, -solution.x

@@ -19,7 +19,7 @@ from covmetric.solvers.systems.terms import ActiveTerms
 # Nearer to the optimum, the fraction shrinks with the gradient, so that the convergence is superlinear.
 _CG_FRACTION, _CG_NEAR = 0.1, 1e-2
 MAX_ITERATIONS = 1000
-# The preconditioner takes about as long as two iterations, which is more than easy systems need.
+# A Gaussian preconditioner takes about as long as two iterations, which is more than easy systems need.
 _PLAIN_ITERATIONS = 10
 # The columns of differences from which the mean square of the B_k is estimated.
 _SAMPLE = 256
@@ -107,7 +107,7 @@ class Solution:
     gave_up : bool
         Whether it is inexact because more accuracy took too long, or because rounding errors dominated.
     preconditioned : bool
-        Whether a preconditioner was needed.
+        Whether another preconditioner than the first one was needed.
     """
 
     x: FloatArray
@@ -122,6 +122,7 @@ def conjugate_gradients(
     *,
     max_iter: int = MAX_ITERATIONS,
     accuracy: float | None = None,
+    first: Preconditioner | None = None,
     preconditioned: bool = False,
     make_preconditioner: Callable[[], Preconditioner] | None = None,
 ) -> Solution:
@@ -140,10 +141,12 @@ def conjugate_gradients(
     accuracy : float or None, default=None
         The norm of the residual at the end, as a fraction of that of the right-hand side. None means that it depends
         on the right-hand side, which is then the gradient of an inexact Newton method.
+    first : Preconditioner or None, default=None
+        A preconditioner to begin with.
     preconditioned : bool, default=False
-        Whether to use the preconditioner from the first iteration on.
+        Whether to use the other preconditioner from the first iteration on, if there is no `first` one.
     make_preconditioner : callable or None, default=None
-        Returns the preconditioner; called once, when it is first needed. None means that there is none.
+        Returns another preconditioner; called once, when it is first needed. None means that there is none.
 
     Returns
     -------
@@ -157,12 +160,14 @@ def conjugate_gradients(
     residual = half.unpack(r)
     x = np.zeros_like(residual)
     direction, product = x, 1.0
-    preconditioner = make_preconditioner() if preconditioned and make_preconditioner is not None else None
+    preconditioner = first
+    if preconditioner is None and preconditioned and make_preconditioner is not None:
+        preconditioner = make_preconditioner()
     gave_up = False
     for iteration in range(max_iter):
         if norm2 <= target:
             break
-        if iteration == _PLAIN_ITERATIONS and preconditioner is None and make_preconditioner is not None:
+        if iteration == _PLAIN_ITERATIONS and preconditioner is first and make_preconditioner is not None:
             preconditioner, direction = make_preconditioner(), np.zeros_like(x)  # start again from x
         scaled = residual if preconditioner is None else preconditioner.apply(residual)
         new = float(np.vdot(residual, scaled))
@@ -182,4 +187,4 @@ def conjugate_gradients(
         norm2 = float(np.vdot(residual, residual))
     else:
         gave_up = True
-    return Solution(half.pack(x), gave_up, preconditioner is not None)
+    return Solution(half.pack(x), gave_up, preconditioner is not first)
