@@ -15,8 +15,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
 
-from covmetric import CovMetric, CovMetricClassifier, CovMetricPairs, load_model, save_model
+from covmetric import CovMetric, CovMetricClassifier, CovMetricPairs, Recentre, load_model, save_model
 from covmetric.cli import COMMANDS, main
 from covmetric.datasets import make_spd_classes, make_textures
 from tests.cli.processes import COMMAND, ENVIRONMENT, OnTerminal, covmetric
@@ -200,7 +201,7 @@ def test_settings_are_printed_in_words_that_the_guide_has(run):
     run("report", "textures.model", "-o", "words.html")
     page = Path("words.html").read_text(encoding="utf-8")
     assert "is (Itakura-Saito divergence)" in page and "blend" not in page
-    assert "measured by covmetric evaluate." in page  # without backticks, which a page would show
+    assert "measured by covmetric evaluate, on examples" in page  # without backticks, which a page would show
 
 
 def test_models_of_pairs_are_described_as_such(run, home):
@@ -217,7 +218,7 @@ def test_models_of_pairs_are_described_as_such(run, home):
     assert "covmetric evaluate" not in card and "the threshold" in card and "score(pairs, y)" in card
     run("report", "pairs.model", "-o", "pairs.html")
     page = Path("pairs.html").read_text(encoding="utf-8")
-    assert "covmetric evaluate" not in page and "the threshold" in page and "with score(pairs, y) of" in page
+    assert "covmetric evaluate" not in page and "the threshold" in page and "by score(pairs, y) of" in page
     np.savez("matrices.npz", X=data.X, y=data.y)
     assert "in Python, with predict(pairs)" in run("predict", "pairs.model", "matrices.npz", code=2).err
 
@@ -370,6 +371,62 @@ def test_epochs_of_mne(run, home):
     epochs.save(home / "trials-epo.fif", verbose="ERROR")
     run("fit", "trials-epo.fif", "-o", "epochs.model", "--rule", "mean")
     assert "20 of 20 are right" in run("evaluate", "epochs.model", "trials-epo.fif").out
+    assert json.loads(run("info", "epochs.model", "--json").out)["features"] == ["Fz", "Cz", "Pz"]
+    assert "Cz" in run("explain", "epochs.model", "trials-epo.fif").out
+    epochs.reorder_channels(["Pz", "Cz", "Fz"]).save(home / "reordered-epo.fif", verbose="ERROR")
+    for command in (["evaluate"], ["predict"], ["search"], ["explain"]):
+        message = run(*command, "epochs.model", "reordered-epo.fif", code=2).err
+        assert "reordered-epo.fif: the channels are in another order than those of the training data" in message
+    message = run("predict", "epochs.model", "trials-epo.fif", "reordered-epo.fif", code=2).err
+    assert (
+        "the channels in reordered-epo.fif have other names, or another order, than those in trials-epo.fif" in message
+    )
+
+
+def test_files_without_groups_are_sessions_of_their_own(run, home):
+    data = make_spd_classes(n_classes=2, n_per_class=12, n=3, random_state=0)
+    sessions = np.repeat(["a", "b", "c", "d"], 6)
+    order = np.argsort(np.arange(24) % 4, kind="stable")
+    shift = np.diag([1.0, 4.0, 0.3])
+    X = np.where((sessions == "d")[:, None, None], shift @ data.X[order] @ shift, data.X[order])
+    recentre = Recentre("transductive")
+    old = np.isin(sessions, ["a", "b"])
+    centred = recentre.fit(X[old], groups=sessions[old]).transform(X[old], groups=sessions[old])
+    model = make_pipeline(recentre, CovMetricClassifier(CovMetric(random_state=0), rule="mean"))
+    model[-1].fit(centred, data.y[order][old])
+    save_model(model, home / "sessions.model")
+    for session in "cd":
+        np.savez(home / f"{session}.npz", X=X[sessions == session])
+    alone = [json.loads(run("predict", "sessions.model", f"{one}.npz", "--json").out)["predictions"] for one in "cd"]
+    together = json.loads(run("predict", "sessions.model", "c.npz", "d.npz", "--json").out)["predictions"]
+    assert together == alone[0] + alone[1]
+
+
+def test_results_are_not_written_over_what_is_read(run, home):
+    np.savez(home / "own.npz", X=make_spd_classes(n=3).X, y=make_spd_classes(n=3).y)
+    shutil.copy(home / "textures.model", home / "own.model")
+    before = {name: (home / name).read_bytes() for name in ("own.npz", "own.model")}
+    for arguments in (
+        ["fit", "own.npz", "-o", "own.npz"],
+        ["fit", "train", "-o", "./own.npz", "--labels", "own.npz"],
+        ["report", "own.model", "-o", "own.model"],
+        ["evaluate", "own.model", "own.npz", "--report", "own.npz"],
+        ["search", "own.model", "new/bark/6.png", "--html", "own.model"],
+        ["compare", "own.npz", "--csv", "own.npz"],
+    ):
+        message = run(*arguments, code=2).err
+        assert "is read by the command, give the result another name" in message, arguments
+    message = run("compare", "own.npz", "--csv", "a.html", "--report", "a.html", code=2).err
+    assert "--report and --csv would both write a.html" in message
+    assert {name: (home / name).read_bytes() for name in before} == before
+
+
+def test_warnings_about_pairs_reach_the_user(run, home):
+    data = make_spd_classes(n_classes=2, n_per_class=8, n=3, random_state=0)
+    data.X[8] = data.X[0]  # of the other class
+    np.savez(home / "equal.npz", X=data.X, y=data.y)
+    message = run("fit", "equal.npz", "-o", "equal.model", "--rule", "mean").err
+    assert message.count("pairs were left out, because they are dissimilar but their examples are equal") == 1
 
 
 def test_options_choose_the_estimator(run, home):

@@ -190,3 +190,10 @@ def test_kind_must_be_known_and_fit(tmp_path):
         read_inputs(tmp_path, "sound")
     with pytest.raises(ValueError, match=r"kind 'series': .* is a folder"):
         read_inputs(tmp_path, "series")
+
+
+def test_complex_series_are_refused(tmp_path):
+    path = tmp_path / "series.npz"
+    np.savez(path, X=np.ones((4, 2, 30)) * 1j, y=[0, 1, 0, 1])
+    with pytest.raises(ValueError, match="X holds complex series, but series must be real"):
+        read_inputs(path)

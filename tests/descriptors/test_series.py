@@ -142,3 +142,32 @@ def test_pipeline_with_a_classifier():
     bank = FilterBank([(7, 9), (20, 30)], 100.0)
     pipeline = make_pipeline(bank, SeriesCovariances(), CovMetricClassifier(random_state=0))
     assert clone(pipeline).fit(X[:30], y[:30]).score(X[30:], y[30:]) > 0.9
+
+
+class Named(list):
+    """Series with names, as epochs of MNE have them."""
+
+    ch_names = ("Fz", "Cz", "Pz", "Oz")
+
+
+def test_names_of_channels():
+    X = Named(noise())
+    descriptor = SeriesCovariances().fit(X)
+    assert descriptor.feature_names_ == ["Fz", "Cz", "Pz", "Oz"]
+    again = SeriesCovariances.from_state(descriptor.get_state())
+    assert again.feature_names_ == descriptor.feature_names_ and again.transform(X).shape == (6, 4, 4)
+    for names, message in (
+        (("Cz", "Fz", "Pz", "Oz"), r"in another order .* \(Cz, Fz, Pz, Oz instead of Fz, Cz, Pz, Oz\)"),
+        (("A1", "A2", "A3", "A4"), r"the channels are A1, A2, A3, A4, but those of the training data were Fz"),
+    ):
+        other = Named(noise())
+        other.ch_names = names
+        with pytest.raises(ValueError, match=message):
+            again.transform(other)
+    assert again.transform(noise()).shape == (6, 4, 4)  # arrays have no names
+    assert not hasattr(descriptor.fit(noise()), "feature_names_")
+    with pytest.raises(ValueError, match="there are 2 names, but 4 channels"):
+        descriptor.set_names(["a", "b"])
+    for names in ("Fz", [1, 2], [None]):
+        with pytest.raises(ValueError, match="feature_names_ of SeriesCovariances must be a list of names"):
+            SeriesCovariances.from_state({**descriptor.get_state(), "feature_names_": names})

@@ -13,9 +13,11 @@ import numpy as np
 import pytest
 
 from covmetric import CovMetric, CovMetricClassifier, CovMetricCV
+from covmetric.datasets import make_spd_classes
 from covmetric.datasets.inputs import Inputs
 from covmetric.experiments.estimates import mean_and_standard_error, paired_difference
 from covmetric.experiments.fold_results import ComparisonTable
+from covmetric.metric.interpretation import compute_importance
 from covmetric.report import (
     comparison_page,
     evaluation_neighbors,
@@ -32,6 +34,8 @@ from covmetric.report import (
 from covmetric.report.certificate import certificate_section
 from covmetric.report.content import Neighbors, Page, Section, Table
 from covmetric.report.environment import environment
+from covmetric.report.model_plots import model_plots
+from covmetric.report.models import find_references
 from covmetric.report.pictures import data_uri
 from covmetric.tasks import ModelView, data_record, evaluate, origin
 from tests.report.examples import CLASSES, DANGER, DATA, LABELS, TRAIN, classifier, comparison
@@ -333,6 +337,28 @@ def test_candidates_name_only_the_settings_that_they_have():
     (candidates,) = tables(section(model_page(fitted, "rules", "rules"), "Accuracy"))
     settings = [row[0] for row in candidates.rows]
     assert any("rule lda" in one for one in settings) and not any("None" in one for one in settings)
+
+
+def test_scores_of_distances_are_not_called_accuracy():
+    data = make_spd_classes(n_classes=6, n_per_class=8, n=3, random_state=0)
+    search = CovMetricCV(["log"], cv="classes", lambdas=[1e-1], random_state=0).fit(data.X, data.y)
+    page = model_page(search, "spd", "covmetric report spd.npz")
+    assert " percent mean average precision" in page.headline and "percent accuracy" not in page.headline
+    tables = [part for section in page.sections for part in section.parts if isinstance(part, Table)]
+    assert tables[0].head[1] == "mean average precision"
+
+
+def test_importance_is_that_of_the_training_examples():
+    data = make_spd_classes(n_classes=2, n_per_class=10, n=3, random_state=0)
+    model = CovMetricClassifier(CovMetric("log", random_state=0), rule="mean").fit(data.X, data.y)
+    with_examples = next(plot for plot in model_plots(model, find_references(model)) if "Importance" in plot.title)
+    without = next(plot for plot in model_plots(model, None) if "Importance" in plot.title)
+    assert "mean squared distance between training examples" in with_examples.caption
+    assert "percent of its trace" in without.caption and with_examples.svg != without.svg
+    expected = model.metric_.importance(data.X)
+    np.testing.assert_allclose(
+        compute_importance(model.metric_.embedding, model.metric_.W, model.references_.embedded), expected, rtol=1e-10
+    )
 
 
 def test_model_without_references_or_search_has_a_page():

@@ -11,6 +11,7 @@ from covmetric import CovMetric, CovMetricClassifier, CovMetricCV, ImagePatchCla
 from covmetric.datasets import make_spd_classes, make_textures
 from covmetric.descriptors import GridPatches, ImageCovariances, SeriesCovariances
 from covmetric.tasks import ModelView, explain, model_card, summary
+from covmetric.tasks.measured import measured_accuracies
 
 
 def fixed():
@@ -105,3 +106,30 @@ def test_recentred_model_takes_what_recentre_takes(data):
     assert ModelView(vectors).kind == "vectors"
     series = list(np.random.default_rng(0).standard_normal((20, 3, 30)))
     assert ModelView(make_pipeline(SeriesCovariances(), Recentre(), fixed()).fit(series, data.y)).kind == "series"
+
+
+@pytest.mark.parametrize(
+    "classifier",
+    [
+        CovMetricClassifier(CovMetricCV(["log"], cv="classes", random_state=0), rule="neighbors"),
+        CovMetricClassifier(CovMetricCV(["log"], n_neighbors=1, random_state=0), rule="neighbors", n_neighbors=5),
+        CovMetricClassifier(CovMetricCV(["log"], rule="svm", C=(10.0,), random_state=0), rule="svm", C=0.01),
+    ],
+    ids=["distances", "other neighbours", "other C"],
+)
+def test_scores_of_other_rules_are_no_accuracy(classifier):
+    data = make_spd_classes(n_classes=4, n_per_class=10, n=3)
+    view = ModelView(classifier.fit(data.X, data.y))
+    assert measured_accuracies(view).whole is None
+
+
+def test_score_of_the_rule_is_the_accuracy(data):
+    learner = CovMetricCV(["log"], n_neighbors=5, random_state=0)
+    view = ModelView(CovMetricClassifier(learner, n_neighbors=5).fit(data.X, data.y))
+    assert measured_accuracies(view).whole.accuracy == view.classifier.learner_.best_score_
+
+
+def test_metrics_alone_are_not_measured_by_the_command(data):
+    view = ModelView(CovMetric(random_state=0).fit(data.X, data.y))
+    assert "CovMetricClassifier" in view.how_to_measure and "covmetric evaluate" not in model_card(view, "m")
+    assert "rule" not in view.parameters()

@@ -49,6 +49,7 @@ def run(options: argparse.Namespace) -> int | None:
     inputs = read_labelled(options.data, kind, options.labels)
     if inputs.kind != view.kind:
         raise ValueError(f"{options.data} holds {inputs.kind}, but the model takes {view.kind}")
+    view.check_channels(options.data, inputs.channels)
     inputs, skipped = usable_images(view, inputs, options.skip_broken)
 
     from covmetric.tasks import data_record, evaluate, origin

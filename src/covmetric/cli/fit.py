@@ -119,6 +119,7 @@ def run(options: argparse.Namespace) -> int | None:
     facts = {
         "model": str(options.out),
         "n_examples": result.n_examples,
+        "n_groups": None if inputs.groups is None else len(set(inputs.groups.tolist())),
         "skipped": [list(one) for one in result.skipped],
         "interrupted": result.interrupted,
         "seconds": time.perf_counter() - started,
@@ -151,6 +152,8 @@ def _print_result(facts: dict[str, object]) -> None:
     print_wrapped(
         f"Learned from {facts['n_examples']} {facts['kind']} of {len(classes)} classes: {', '.join(classes)}."
     )
+    if facts["n_groups"] is not None:
+        print_wrapped(f"They form {facts['n_groups']} groups, which stay together in folds.")
     print_wrapped(f"phi {settings.get('phi')}, lambda {settings.get('lam')}, rule {describe_rule(rule)}.")
     for sentence in accuracy:
         print_wrapped(sentence)

@@ -27,7 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         nargs="+",
         metavar="FILES",
-        help="images and folders of images, or .npz, .npy and .fif files with X of the kind that the model takes",
+        help="images and folders of images, or .npz, .npy and .fif files with X of the kind that the model takes; "
+        "if it recentres, each file without groups is a session of its own",
     )
     form = parser.add_mutually_exclusive_group()
     form.add_argument(
@@ -59,7 +60,9 @@ def run(options: argparse.Namespace) -> int | None:
     from covmetric.datasets.inputs import read_queries
     from covmetric.tasks import predict
 
-    inputs, skipped = usable_images(view, read_queries(options.files, view.kind), options.skip_broken)
+    inputs = read_queries(options.files, view.kind)
+    view.check_channels(options.files[0], inputs.channels)
+    inputs, skipped = usable_images(view, inputs, options.skip_broken)
     predictions = predict(view, inputs.names, inputs.examples, inputs.groups) if len(inputs) else []
     print_skipped(skipped, options.command)
     if options.json:

@@ -202,14 +202,14 @@ def read_queries(paths: list[Path], kind: str) -> Inputs:
     Returns
     -------
     Inputs
-        All examples.
+        All examples. If there are several files, each one without groups is a group of its own, such as a session.
 
     Raises
     ------
     FileNotFoundError
         If a path does not exist.
     ValueError
-        If a path holds examples of another kind.
+        If a path holds examples of another kind, or if the channels of files have different names.
     """
     parts = []
     for path in paths:
@@ -222,11 +222,24 @@ def read_queries(paths: list[Path], kind: str) -> Inputs:
     if len(shapes) > 1:
         what = "entries" if kind == "vectors" else "rows"
         raise ValueError(f"the examples have different numbers of {what}: {sorted(shape[0] for shape in shapes)}")
+    channels = parts[0].channels
+    for path, part in zip(paths, parts, strict=True):
+        if part.channels is not None and channels is not None and part.channels != channels:
+            raise ValueError(f"the channels in {path} have other names, or another order, than those in {paths[0]}")
     groups = None
-    if all(part.groups is not None for part in parts):
+    if kind != "images" and (len(parts) > 1 or parts[0].groups is not None):
+        groups = np.concatenate([_groups_of(path, part) for path, part in zip(paths, parts, strict=True)])
+    elif all(part.groups is not None for part in parts):
         groups = np.concatenate([np.asarray(part.groups, dtype=object) for part in parts])
     stacked = np.stack(examples) if kind in ("matrices", "vectors") else examples
-    return Inputs(kind, stacked, np.concatenate([part.names for part in parts]), groups=groups)
+    names = np.concatenate([part.names for part in parts])
+    return Inputs(kind, stacked, names, groups=groups, channels=channels)
+
+
+def _groups_of(path: Path, part: Inputs) -> npt.NDArray[Any]:
+    if part.groups is None:
+        return np.full(len(part), str(path), dtype=object)
+    return np.asarray(part.groups, dtype=object)
 
 
 def _image_inputs(folder: Path, rows: Labels | None, labelled: bool) -> Inputs:

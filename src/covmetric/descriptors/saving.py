@@ -15,9 +15,12 @@ class SavedDescriptor:
     ----------
     fitted_counts : tuple of str
         The attributes that `fit` sets, positive integers.
+    fitted_names : tuple of str
+        The attributes that `fit` may set, lists of names.
     """
 
     fitted_counts: ClassVar[tuple[str, ...]] = ()
+    fitted_names: ClassVar[tuple[str, ...]] = ()
 
     def check_settings(self) -> None:
         """Raise ValueError if a parameter is invalid. The examples are not needed for this."""
@@ -31,7 +34,7 @@ class SavedDescriptor:
             The values by name.
         """
         parameters = {name: getattr(self, name) for name in constructor_defaults(type(self))}
-        fitted = {name: getattr(self, name) for name in self.fitted_counts if hasattr(self, name)}
+        fitted = {name: getattr(self, name) for name in self._fitted() if hasattr(self, name)}
         return {**for_any_machine(parameters), **fitted}
 
     @classmethod
@@ -54,12 +57,19 @@ class SavedDescriptor:
             If the state is incomplete or invalid.
         """
         descriptor = cls(**for_any_machine({name: state.pop(name) for name in constructor_defaults(cls)}))
-        unknown = sorted(set(state) - set(cls.fitted_counts))
+        unknown = sorted(set(state) - set(cls._fitted()))
         if unknown:
             raise ValueError(f"the attributes {unknown[:5]} of {cls.__name__} are unexpected")
         descriptor.check_settings()
         for name, value in state.items():
-            if not (is_count(value) and value > 0):
+            if name in cls.fitted_names:
+                if not (isinstance(value, list) and all(isinstance(one, str) for one in value)):
+                    raise ValueError(f"{name} of {cls.__name__} must be a list of names, got {value!r:.60}")
+            elif not (is_count(value) and value > 0):
                 raise ValueError(f"{name} of {cls.__name__} must be an integer >= 1, got {value!r:.60}")
             setattr(descriptor, name, value)
         return descriptor
+
+    @classmethod
+    def _fitted(cls) -> tuple[str, ...]:
+        return cls.fitted_counts + cls.fitted_names

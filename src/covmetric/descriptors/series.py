@@ -38,6 +38,8 @@ class SeriesCovariances(Descriptor):
     ----------
     n_channels_ : int
         The number of channels of the series that `fit` has seen.
+    feature_names_ : list of str
+        The names of the channels, if `fit` has seen epochs of MNE.
 
     See Also
     --------
@@ -54,6 +56,7 @@ class SeriesCovariances(Descriptor):
 
     input_kind = "series"
     fitted_counts = ("n_channels_",)
+    fitted_names = ("feature_names_",)
 
     def __init__(self, estimator: str | Callable[..., Any] = "oas", n_jobs: int | None = None) -> None:
         self.estimator = estimator
@@ -100,7 +103,59 @@ class SeriesCovariances(Descriptor):
         series = check_series(X)
         self.n_channels_ = series[0].shape[0]
         _warn_of_times_first(self.n_channels_, max(one.shape[1] for one in series))
+        return self.set_names(getattr(X, "ch_names", None))
+
+    def set_names(self, names: Sequence[str] | None) -> Self:
+        """Set the names of the channels, which plots, reports and explanations show.
+
+        Parameters
+        ----------
+        names : sequence of str or None
+            One name per channel; None if they are not known.
+
+        Returns
+        -------
+        self
+            The descriptor.
+
+        Raises
+        ------
+        ValueError
+            If the number of names differs from the number of channels.
+        """
+        if hasattr(self, "feature_names_"):
+            delattr(self, "feature_names_")
+        if names is not None:
+            if len(names) != self.n_channels_:
+                raise ValueError(f"there are {len(names)} names, but {self.n_channels_} channels")
+            self.feature_names_: list[str] = [str(name) for name in names]
         return self
+
+    def check_names(self, names: Sequence[str] | None) -> None:
+        """Raise ValueError if series have other channels, or in another order, than those of `fit`.
+
+        Parameters
+        ----------
+        names : sequence of str or None
+            The names of the channels; None if they are not known.
+
+        Raises
+        ------
+        ValueError
+            If both are known and differ.
+        """
+        expected = getattr(self, "feature_names_", None)
+        if names is None or expected is None or list(names) == expected:
+            return
+        if sorted(names) == sorted(expected):
+            raise ValueError(
+                f"the channels are in another order than those of the training data ({_short(names)} instead of "
+                f"{_short(expected)}): reorder them, in MNE with epochs.reorder_channels"
+            )
+        raise ValueError(
+            f"the channels are {_short(names)}, but those of the training data were {_short(expected)}: choose the "
+            "same ones, in MNE with epochs.pick, or rename them"
+        )
 
     def transform(self, X: Any) -> FloatArray:
         """Compute the covariance matrix of each series.
@@ -122,6 +177,7 @@ class SeriesCovariances(Descriptor):
             does not return finite matrices of shape (channels, channels).
         """
         check_n_jobs(self.n_jobs)
+        self.check_names(getattr(X, "ch_names", None))
         series = check_series(X, getattr(self, "n_channels_", None))
         starts = range(0, len(series), SERIES_PER_JOB)
         calls = ((series[start : start + SERIES_PER_JOB], self.estimator) for start in starts)
@@ -138,6 +194,11 @@ class SeriesCovariances(Descriptor):
                 f"{series[where].shape[1]} samples; use another estimator or longer series"
             )
         return matrices
+
+
+def _short(names: Sequence[str]) -> str:
+    """Return the first names."""
+    return ", ".join(names[:4]) + (", ..." if len(names) > 4 else "")
 
 
 def _warn_of_times_first(n_channels: int, n_times: int) -> None:

@@ -260,7 +260,7 @@ def find_patterns(embedding: Embedding, W: FloatArray, names: Sequence[str] | No
     )
 
 
-def compute_importance(embedding: Embedding, W: FloatArray, X: Any = None) -> FloatArray:
+def compute_importance(embedding: Embedding, W: FloatArray, embedded: FloatArray | None = None) -> FloatArray:
     """Return the importance of each channel; see `LearnedMetric.importance`.
 
     Parameters
@@ -269,8 +269,8 @@ def compute_importance(embedding: Embedding, W: FloatArray, X: Any = None) -> Fl
         The fitted embedding Phi.
     W : array of shape (n, n)
         The matrix of the metric.
-    X : array or None, default=None
-        Examples, at least two.
+    embedded : array of shape (l, n, m) or None, default=None
+        Embedded examples, at least two.
 
     Returns
     -------
@@ -280,13 +280,13 @@ def compute_importance(embedding: Embedding, W: FloatArray, X: Any = None) -> Fl
     Raises
     ------
     ValueError
-        If X has fewer than two examples, or if squared distances overflow.
+        If there are fewer than two examples, or if squared distances overflow.
     """
     matrix = _hermitian_form(embedding, W)
-    if X is None:
+    if embedded is None:
         row_parts = _row_parts(embedding, matrix, np.eye(len(matrix)))  # F = I
     else:
-        embedded = _as_complex_if_hermitian(embedding, embedding.transform(X))
+        embedded = _as_complex_if_hermitian(embedding, embedded)
         embedded = embedded.reshape(-1, *embedded.shape[-2:])
         if len(embedded) < 2:
             raise ValueError(f"X must hold at least two examples, because distances need pairs; got {len(embedded)}")

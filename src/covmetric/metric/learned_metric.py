@@ -506,7 +506,7 @@ class LearnedMetric(Savable):
         >>> metric.importance()
         array([0.25, 0.75])
         """
-        return compute_importance(self.embedding, self.W, X)
+        return compute_importance(self.embedding, self.W, None if X is None else self.embedding.transform(X))
 
     def explain(self, X1: Any, X2: Any, names: Sequence[str] | None = None) -> Explanation:
         """Return the squared distance between two examples as a sum over patterns and as a sum over channels.

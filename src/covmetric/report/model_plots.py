@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from covmetric._utils.turns import choose_in_turn
+from covmetric.metric.interpretation import compute_importance
 from covmetric.plotting import (
     ConvergenceDisplay,
     EmbeddingDisplay,
@@ -17,7 +18,7 @@ from covmetric.plotting import (
     SearchDisplay,
 )
 from covmetric.plotting.figures import new_figure
-from covmetric.plotting.fitted import find_learner, find_metric
+from covmetric.plotting.fitted import find_learner, find_metric, find_names
 from covmetric.report.content import Plot
 from covmetric.report.neighbors import LabelledExamples
 from covmetric.report.svg import inline_svg
@@ -53,7 +54,7 @@ def model_plots(model: Any, references: LabelledExamples | None) -> list[Plot]:
     plots = [] if references is None else [_embedding(model, references), _pairs(model, references)]
     if hasattr(learner, "cv_results_"):
         plots.append(_search(model))
-    plots += [_matrix(model), _patterns(model), _importance(model)]
+    plots += [_matrix(model), _patterns(model), _importance(model, references)]
     if getattr(learner, "result_", None) is not None:
         plots.append(_convergence(model))
     return plots
@@ -113,11 +114,20 @@ def _patterns(model: Any) -> Plot:
     return Plot("Patterns", inline_svg(figure, "patterns"), caption)
 
 
-def _importance(model: Any) -> Plot:
-    count = find_metric(model).embedding.shape_in_[0]
+def _importance(model: Any, references: LabelledExamples | None) -> Plot:
+    metric = find_metric(model)
+    count = metric.embedding.shape_in_[0]
     figure, (axes,) = new_figure(5.6, 1.2 + 0.24 * min(count, 24), 1)
-    ImportanceDisplay.from_estimator(model, ax=axes)
-    caption = "The weight of each channel or feature in W, in percent of its trace."
+    if references is None or len(references.labels) < 2:
+        ImportanceDisplay.from_estimator(model, ax=axes)
+        caption = "The weight of each channel or feature in W, in percent of its trace."
+    else:
+        importance = compute_importance(metric.embedding, metric.W, references.embedded)
+        ImportanceDisplay(importance, find_names(model)).plot(axes)
+        caption = (
+            "The part of each channel or feature in the mean squared distance between training examples, in percent. "
+            "After recentring or whitening, channels are directions near the recorded ones."
+        )
     return Plot("Importance of the channels", inline_svg(figure, "importance"), caption)
 
 

@@ -140,7 +140,7 @@ def describe_inputs(
         with example_names(inputs.names):
             X = SeriesCovariances(n_jobs=n_jobs).fit_transform(inputs.examples)
         _require_variation(inputs, X, _CONSTANT)
-        descriptor = SeriesCovariances().fit(inputs.examples)
+        descriptor = SeriesCovariances().fit(inputs.examples).set_names(inputs.channels)
         return _described(inputs, X, "shrunk covariances (OAS) of series", descriptor, everything)
     chosen = choose_features(inputs.examples, features)
     found = ImageCovariances(

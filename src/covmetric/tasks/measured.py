@@ -121,6 +121,8 @@ class Accuracies:
             found.append(f"The accuracy of {self.of} was not measured, only that of single patches, {how}.")
         if self.patches is not None:
             found.append(f"Accuracy of single patches: {self.patches.text('patches')}.")
+        if any(one is not None and one.standard_error is not None for one in (self.whole, self.patches)):
+            found.append("± is the standard error over the folds.")
         return [*found, optimistic]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.metrics import euclidean_distances
 from sklearn.pipeline import Pipeline
 
 from covmetric._utils.validation import FloatArray
-from covmetric.descriptors import Descriptor, ImageCovariances, feature_names
+from covmetric.descriptors import Descriptor, ImageCovariances, SeriesCovariances, feature_names
 from covmetric.estimators import CovMetricClassifier, CovMetricCV, CovMetricPairs, ImagePatchClassifier, Recentre
 from covmetric.estimators.grid import RULE_PARAMS, prior_choices
 from covmetric.learning.rules import describe_rule
@@ -173,9 +174,13 @@ class ModelView:
 
     @property
     def features(self) -> list[str]:
-        """The names of the rows of a matrix: features of pixels, or x0, x1 and so on, as in plots."""
+        """The names of the rows of a matrix: features of pixels, channels, or x0, x1 and so on, as in plots."""
         if self.image_descriptor is not None:
             return feature_names(self.image_descriptor.features)
+        for step in reversed(self._steps[:-1]):
+            names = getattr(step, "feature_names_", None)
+            if names is not None and self.metric is not None:
+                return list(self.metric.embedding.channel_names(names))
         metric = self.metric
         return [] if metric is None else [f"x{i}" for i in range(metric.embedding.shape_in_[0])]
 
@@ -263,6 +268,27 @@ class ModelView:
         if groups is None or not self.recentres:
             return np.asarray(self.model.predict_proba(examples))
         return np.asarray(self._steps[-1].predict_proba(self.matrices(examples, groups)))
+
+    def check_channels(self, path: Path, names: list[str] | None) -> None:
+        """Raise ValueError if the series in a file have other channels than those of the training data.
+
+        Parameters
+        ----------
+        path : Path
+            The file, for the message.
+        names : list of str or None
+            The names of its channels; None if they are not known.
+
+        Raises
+        ------
+        ValueError
+            If they are known and differ.
+        """
+        if isinstance(self._steps[0], SeriesCovariances):
+            try:
+                self._steps[0].check_names(names)
+            except ValueError as error:
+                raise ValueError(f"{path}: {error}") from None
 
     def matrices(self, examples: Any, groups: Any = None) -> Any:
         """Return what the last step of the model takes.
