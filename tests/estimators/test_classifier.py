@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
-from covmetric import CovMetric, CovMetricClassifier, MetricProblem, NeighborPairs, Status, solve
+from covmetric import CovMetric, CovMetricClassifier, CovMetricCV, MetricProblem, NeighborPairs, Status, solve
 from covmetric.learning.rules import RULES
 from covmetric.neighbors import SEARCHES, BruteSearch
 from tests import naive
@@ -181,3 +181,25 @@ def test_number_of_neighbours_can_change_after_fit(data):
     np.testing.assert_array_equal(classifier.set_params(n_neighbors=7).predict_proba(X), expected)
     with pytest.raises(ValueError, match="n_neighbors must be an integer >= 1, got 0"):
         classifier.set_params(n_neighbors=0).predict(X)
+
+
+def test_a_call_that_fails_leaves_the_classifier_as_it_was():
+    X, y = classes_of_matrices(44)
+    groups = np.repeat(["a", "b"], 22)
+    search = CovMetricCV("id", lambdas=[1e-1], rule=["mean", "neighbors"], random_state=0)
+    classifier = CovMetricClassifier(search, rule="auto")
+    names = [f"trial {i}" for i in range(40)]
+    classifier.fit(X[:40], y[:40], groups=groups[:40], names=names)
+    accuracy, probabilities = classifier.out_of_fold_accuracy_, classifier.predict_proba(X)
+    bad = X[40:].copy()
+    bad[1, 0, 0] = np.nan
+    for examples in (bad, 1e160 * X[40:]):  # the second one fails in the solve
+        with pytest.raises(ValueError, match=r"nan|overflow|scale"):
+            classifier.partial_fit(examples, y[40:], groups=groups[40:], names=list("abcd"))
+    with pytest.raises(ValueError, match="reg must be"):
+        classifier.set_params(learner__reg=-1.0).fit(X, y, groups=groups, names=[f"new {i}" for i in range(44)])
+    assert classifier.out_of_fold_accuracy_ == accuracy
+    assert classifier.references_.names.tolist() == names
+    np.testing.assert_array_equal(classifier.predict_proba(X), probabilities)
+    classifier.partial_fit(X[40:], y[40:], groups=groups[40:])
+    assert len(classifier.references_.labels) == len(classifier.references_.names) == 44

@@ -121,3 +121,14 @@ def test_defaults_hold_within_the_block_only():
         with solving_with():
             assert chosen_executor(None, None) == (None, None)
     assert chosen_executor(None, None) == (None, None)
+
+
+def test_partial_fit_takes_the_executor_of_the_learner(small_blocks):
+    X, y = examples()
+    executor = CountingThreads()
+    serial = CovMetricClassifier(learner()).fit(X[:40], y[:40]).partial_fit(X[40:], y[40:])
+    other = CovMetricClassifier(learner(executor=executor)).fit(X[:40], y[:40])
+    n_passes = executor.passes
+    other.partial_fit(X[40:], y[40:])
+    np.testing.assert_array_equal(other.metric_.W, serial.metric_.W)
+    assert executor.passes > n_passes + 5

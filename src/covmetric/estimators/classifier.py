@@ -32,6 +32,7 @@ from covmetric.learning.rules import MeanRule, NeighborsRule, Rule, get_rule
 from covmetric.learning.scoring import Scoring
 from covmetric.metric import LearnedMetric
 from covmetric.neighbors.votes import available_neighbors, check_n_neighbors
+from covmetric.solvers import solving_with
 
 
 class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
@@ -121,6 +122,14 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
     _captions = Captions()
     _folds: tuple[Any, ...] | None = None
     _counts: IntArray | None = None
+    # The rest of the fitted state.
+    _fitted: FittedProblem
+    _embedded: FloatArray
+    _codes: IntArray
+    _group_labels: list[Any] | None
+    _blend: Blend | None
+    _mean_blend: MeanBlend | None
+    _rule: Rule
 
     def __init__(
         self,
@@ -287,25 +296,25 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         """
         array, classes, codes = check_labelled(self, X, y)
         require_classes(classes)
-        self._captions = Captions.from_user(names, thumbnails, len(codes))
-        return self._fit_learner(array, classes, codes, groups)
+        captions = Captions.from_user(names, thumbnails, len(codes))
+        return self._fit_learner(array, classes, codes, groups, captions)
 
-    def _fit_learner(self, X: npt.NDArray[Any], classes: npt.NDArray[Any], codes: IntArray, groups: Any = None) -> Self:
+    def _fit_learner(
+        self, X: npt.NDArray[Any], classes: npt.NDArray[Any], codes: IntArray, groups: Any, captions: Captions
+    ) -> Self:
         """Learn the metric from checked examples, and fit the rule."""
         check_n_neighbors(self.n_neighbors)
         learner = choose_learner(self.learner, self.rule, X.ndim == 2, self.random_state, self.n_jobs)
         if self.mean_strength is not None and self.rule != "mean":
             raise ValueError(f"mean_strength={self.mean_strength!r} needs rule='mean', got rule={self.rule!r}")
-        self._fitted: FittedProblem
-        self._embedded: FloatArray
-        self._blend: Blend | None
-        self._fitted, self._embedded = learner._learn(X, classes, codes, groups)
-        self._blend, self._folds = _fit_blend(learner, X, codes, groups) if self.rule == AUTO else (None, None)
-        self._counts = None
+        fitted, embedded = learner._learn(X, classes, codes, groups)
+        blend, folds = _fit_blend(learner, X, codes, groups) if self.rule == AUTO else (None, None)
         if hasattr(self, "feature_names_in_"):
             learner.feature_names_in_ = self.feature_names_in_
-        self.learner_ = learner
-        self.classes_ = classes
+        # Nothing was assigned so far, so that a fit that fails leaves the classifier as it was.
+        self.learner_, self.classes_, self._captions = learner, classes, captions
+        self._fitted, self._embedded = fitted, embedded
+        self._blend, self._folds, self._counts = blend, folds, None
         self._group_labels = None if groups is None else np.asarray(groups).tolist()
         strength = self.mean_strength
         self._mean_blend = None if strength is None else MeanBlend.create(strength, len(codes))
@@ -316,7 +325,6 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         """Fit the decision rule on the references; a model file may name a rule that differs from the parameter."""
         self._codes = codes
         n_classes, vectors = len(self.classes_), self.metric_.map(self._embedded)
-        self._rule: Rule
         if self._blend is not None:
             self._rule = BlendedRule(self._blend, n_classes, self.n_jobs, self.algorithm)
         else:
@@ -381,31 +389,31 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         codes = np.searchsorted(expected, labels)[codes]
         captions = Captions.from_user(names, thumbnails, len(codes))
         if first_call:
-            self._captions = captions
-            return self._fit_learner(
-                array, expected, codes, None if groups is None else group_labels(groups, len(array))
-            )
-        self._folds = self._counts = None
+            first_groups = None if groups is None else group_labels(groups, len(array))
+            return self._fit_learner(array, expected, codes, first_groups, captions)
         learner, embedding = self.learner_, self.metric_.embedding
         embedded = embedding.transform(array, n_jobs=learner.n_jobs)
-        self._fitted = extend(
-            self._fitted, embedded, codes, learner.random_state, self._extended_groups(groups, len(array))
-        )
-        self._embedded = np.concatenate([self._embedded, embedded])
-        if self._fitted.result is not None:
-            learner._set_fitted(self._fitted.learned_metric(embedding), self._fitted)
+        all_groups = self._groups_with(groups, len(array))
+        numbers = None if all_groups is None else group_numbers(all_groups)
+        trained = learner.best_estimator_ if isinstance(learner, CovMetricCV) else learner
+        with solving_with(trained.n_jobs, trained.executor):
+            fitted = extend(self._fitted, embedded, codes, learner.random_state, numbers)
+        metric = None if fitted.result is None else fitted.learned_metric(embedding)
+        # Nothing was assigned so far, so that a call that fails leaves the classifier as it was.
+        if metric is not None:
+            learner._set_fitted(metric, fitted)
         self._captions = self._captions.extended(captions, len(self._codes), len(codes))
-        self._fit_rule(self._fitted.codes)
+        self._fitted, self._embedded = fitted, np.concatenate([self._embedded, embedded])
+        self._group_labels, self._folds, self._counts = all_groups, None, None
+        self._fit_rule(fitted.codes)
         return self
 
-    def _extended_groups(self, groups: Any, n_new: int) -> IntArray | None:
-        """Add the groups of new examples to the old ones, and return the groups of all examples as numbers."""
+    def _groups_with(self, groups: Any, n_new: int) -> list[Any] | None:
+        """Return the groups of the references, followed by those of new examples; None if the latter have none."""
         if groups is None:
-            self._group_labels = None
             return None
         old = [None] * len(self._codes) if self._group_labels is None else self._group_labels
-        self._group_labels = [*old, *group_labels(groups, n_new)]
-        return group_numbers(self._group_labels)
+        return [*old, *group_labels(groups, n_new)]
 
     def _fitted_parts(self) -> dict[str, Any]:
         fitted = self._fitted
