@@ -83,7 +83,7 @@ def test_gradient(point, split):
 
 @pytest.mark.parametrize("spacing", [2, 3])
 def test_sampled_matrix(point, split, spacing):
-    """Each block takes one of so many of its active pairs, which stands for as many."""
+    """Each block takes one of so many of its active pairs, which stands for as many; more of them if few are active."""
     a, losses, pulls, springs = point.derivatives(point.s)
     problem = split(point.problem)
     loss, force, matrix = problem.total(passes.GradientPass(spacing, point.W, point.C, FRACTION))
@@ -91,9 +91,11 @@ def test_sampled_matrix(point, split, spacing):
     close(force, np.einsum("k,kij->ij", pulls / point.b[a], point.A[a]))
     size = problem.source.block_pairs
     blocks = [np.flatnonzero(a // size == block) for block in range(problem.source.n_blocks)]
-    chosen = [block[passes._sample(len(block), spacing, k)] for k, block in enumerate(blocks)]
+    n_pairs = [stop - start for start, stop in map(problem.source.bounds_of, range(len(blocks)))]
+    spacings = [max(1, int(spacing * len(block) / count)) for block, count in zip(blocks, n_pairs, strict=True)]
+    chosen = [block[passes._sample(len(block), spacings[k], k)] for k, block in enumerate(blocks)]
     sample = np.concatenate(chosen)
-    h = spacing * springs[sample] / point.b[a[sample]] ** 2
+    h = np.repeat(spacings, [len(one) for one in chosen]) * springs[sample] / point.b[a[sample]] ** 2
     expected = naive.step_system(point.problem, point.C, a[sample], h)[0] - np.eye(len(matrix))
     close(np.triu(matrix), np.triu(expected))
 

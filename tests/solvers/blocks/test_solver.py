@@ -522,3 +522,21 @@ def test_a_sample_of_no_use_is_given_up(monkeypatch):
     problem = random_problem("is", 5, 5, K=300, lam=1e-3)
     assert solve(problem, "newton").status is Status.SOLVED
     assert used[:11] == ["sample"] * 10 + ["Gaussian"]
+    assert set(used[11:]) == {"Gaussian"}, "nor is it taken in later steps"
+
+
+def test_a_sample_has_enough_pairs_where_few_are_active(monkeypatch):
+    """One pair of a hundred is active, so that the sample holds all of these."""
+    monkeypatch.setattr(sources, "BLOCK_PAIRS", (500, 500))
+    rng = np.random.default_rng(0)
+    examples, first = rng.standard_normal((200, 4, 4)), rng.integers(0, 200, 5000)
+    pairs = np.column_stack((first, (first + rng.integers(1, 200, 5000)) % 200))
+    distances = ((examples[pairs[:, 0]] - examples[pairs[:, 1]]) ** 2).sum(axis=(1, 2))
+    few = MetricProblem(examples, pairs, np.ones(5000), np.quantile(distances, 0.99), 1e5 / 5000)
+    counts = {}
+    for spacing in (0, 60):
+        monkeypatch.setattr(block_solver, "matrix_spacing", lambda *_, spacing=spacing: spacing)
+        executor = CountedPasses()
+        assert solve(few, "newton", executor=executor).status is Status.SOLVED
+        counts[spacing] = executor.count["HessianPass"] + executor.count["PreconditionerPass"]
+    assert counts[60] < counts[0], counts

@@ -71,10 +71,16 @@ class GradientPass(PairPass):
         force = _weighted_sum(problem, terms.over_all_pairs(terms.forces))
         if self.spacing == 0:
             return loss, force
-        sample = _sample(len(terms.active), self.spacing, block.index)
-        springs = self.spacing * terms.springs[sample]  # each sampled pair stands for so many
+        spacing = _spacing_of_active(self.spacing, len(terms.active), problem.n_pairs)
+        sample = _sample(len(terms.active), spacing, block.index)
+        springs = spacing * terms.springs[sample]  # each sampled pair stands for so many
         sampled = ActiveTerms(problem, self.C, terms.active[sample], terms.forces[sample], springs)
         return loss, force, dense_sums(sampled, _zeros(terms))[1]
+
+
+def _spacing_of_active(spacing: int, n_active: int, n_pairs: int) -> int:
+    """Return the spacing for which the sample has as many pairs as if all were active."""
+    return max(1, spacing * n_active // n_pairs)
 
 
 def _sample(count: int, spacing: int, seed: int) -> IntArray:

@@ -248,7 +248,9 @@ def _best_multiple(problem: BlockProblem, fraction: float) -> float:
 def _direction(problem: BlockProblem, state: BlockState) -> tuple[float, FloatArray, FloatArray]:
     """Return the loss at W, and the gradient and the Newton direction as half vectors in the coordinates of C."""
     C, W, half, fraction = state.C, state.W, problem.half, state.weight_fraction
-    loss, force, *matrices = problem.total(GradientPass(state.spacing, W, C, fraction))
+    # A sample that did not help in the last step is not taken again.
+    spacing = 0 if state.spacing > 1 and state.preconditioned else state.spacing
+    loss, force, *matrices = problem.total(GradientPass(spacing, W, C, fraction))
     gradient = half.pack(C.T @ C - half.identity)
     for matrix in matrices:
         matrix.reshape(-1, order="A")[:: half.size + 1] += 1.0  # a view
