@@ -20,6 +20,7 @@ from sklearn.pipeline import make_pipeline
 from covmetric import CovMetric, CovMetricClassifier, CovMetricPairs, Recentre, load_model, save_model
 from covmetric.cli import COMMANDS, main
 from covmetric.datasets import make_spd_classes, make_textures
+from covmetric.descriptors import SeriesCovariances
 from tests.cli.processes import COMMAND, ENVIRONMENT, OnTerminal, covmetric
 
 Image = pytest.importorskip("PIL.Image")
@@ -201,7 +202,7 @@ def test_settings_are_printed_in_words_that_the_guide_has(run):
     run("report", "textures.model", "-o", "words.html")
     page = Path("words.html").read_text(encoding="utf-8")
     assert "is (Itakura-Saito divergence)" in page and "blend" not in page
-    assert "measured by covmetric evaluate, on examples" in page  # without backticks, which a page would show
+    assert "run covmetric evaluate." in page  # without backticks, which a page would show
 
 
 def test_models_of_pairs_are_described_as_such(run, home):
@@ -218,7 +219,7 @@ def test_models_of_pairs_are_described_as_such(run, home):
     assert "covmetric evaluate" not in card and "the threshold" in card and "score(pairs, y)" in card
     run("report", "pairs.model", "-o", "pairs.html")
     page = Path("pairs.html").read_text(encoding="utf-8")
-    assert "covmetric evaluate" not in page and "the threshold" in page and "by score(pairs, y) of" in page
+    assert "covmetric evaluate" not in page and "the threshold" in page and "call score(pairs, y) of" in page
     np.savez("matrices.npz", X=data.X, y=data.y)
     assert "in Python, with predict(pairs)" in run("predict", "pairs.model", "matrices.npz", code=2).err
 
@@ -378,9 +379,43 @@ def test_epochs_of_mne(run, home):
         message = run(*command, "epochs.model", "reordered-epo.fif", code=2).err
         assert "reordered-epo.fif: the channels are in another order than those of the training data" in message
     message = run("predict", "epochs.model", "trials-epo.fif", "reordered-epo.fif", code=2).err
-    assert (
-        "the channels in reordered-epo.fif have other names, or another order, than those in trials-epo.fif" in message
-    )
+    assert "reordered-epo.fif: the channels are in another order" in message
+    np.savez("nameless.npz", X=epochs.get_data())  # arrays have no names
+    message = run("predict", "epochs.model", "nameless.npz", "reordered-epo.fif", code=2).err
+    assert "reordered-epo.fif: the channels are in another order" in message
+
+
+def test_epochs_with_an_average_reference(run, home):
+    """Recentre leaves out the null space that the trials share, so that rows of W no longer are channels."""
+    mne = pytest.importorskip("mne", reason="needs MNE")
+    rng = np.random.default_rng(0)
+    signals = rng.standard_normal((24, 4, 100)) * np.where(np.arange(24) % 2, 3.0, 1.0)[:, None, None]
+    info = mne.create_info(["Fz", "Cz", "Pz", "Oz"], 100.0, "eeg")
+    epochs = mne.EpochsArray(signals - signals.mean(axis=1, keepdims=True), info, verbose="ERROR")
+    y = np.where(np.arange(24) % 2, "loud", "quiet")
+    classifier = CovMetricClassifier(CovMetric(random_state=0), rule="mean")
+    with pytest.warns(UserWarning, match="projects out 1 of 4 dimensions"):
+        model = make_pipeline(SeriesCovariances("scm"), Recentre("transductive"), classifier).fit(epochs, y)
+    assert model[1].basis_.shape == (4, 3)
+    save_model(model, home / "average.model")
+    epochs.save(home / "average-epo.fif", verbose="ERROR")
+    assert json.loads(run("info", "average.model", "--json").out)["features"] == ["x0", "x1", "x2"]
+    assert "x0" in run("explain", "average.model", "average-epo.fif").out
+    run("report", "average.model")
+
+
+def test_contradicting_names_of_channels_are_refused(run, home):
+    """If the model knows no names, the files must agree."""
+    mne = pytest.importorskip("mne", reason="needs MNE")
+    signals = np.random.default_rng(0).standard_normal((8, 3, 100))
+    np.savez("nameless.npz", X=signals, y=np.arange(8) % 2)
+    run("fit", "nameless.npz", "-o", "nameless.model", "--kind", "series", "--rule", "mean")
+    epochs = mne.EpochsArray(signals, mne.create_info(["Fz", "Cz", "Pz"], 100.0, "eeg"), verbose="ERROR")
+    epochs.save(home / "a-epo.fif", verbose="ERROR")
+    epochs.reorder_channels(["Pz", "Cz", "Fz"]).save(home / "b-epo.fif", verbose="ERROR")
+    run("predict", "nameless.model", "nameless.npz", "a-epo.fif")
+    message = run("predict", "nameless.model", "nameless.npz", "a-epo.fif", "b-epo.fif", code=2).err
+    assert "the channels in b-epo.fif have other names, or another order, than those in a-epo.fif" in message
 
 
 def test_files_without_groups_are_sessions_of_their_own(run, home):
@@ -400,12 +435,26 @@ def test_files_without_groups_are_sessions_of_their_own(run, home):
     alone = [json.loads(run("predict", "sessions.model", f"{one}.npz", "--json").out)["predictions"] for one in "cd"]
     together = json.loads(run("predict", "sessions.model", "c.npz", "d.npz", "--json").out)["predictions"]
     assert together == alone[0] + alone[1]
+    # Files of one trial each are one session.
+    names = [f"trial{i}.npz" for i in range(6)]
+    for name, trial in zip(names, X[sessions == "d"], strict=True):
+        np.savez(home / name, X=trial[None])
+    trials = json.loads(run("predict", "sessions.model", *names, "--json").out)["predictions"]
+    assert [one["probabilities"] for one in trials] == [one["probabilities"] for one in alone[1]]
+    message = run("predict", "sessions.model", "c.npz", names[0], code=2).err
+    assert "has only one example" in message and "put it into one file with other examples of its session" in message
+    # A model that was fitted without groups takes no sessions.
+    model[0].fit(X[old])
+    save_model(model, home / "plain.model")
+    alone = [json.loads(run("predict", "plain.model", f"{one}.npz", "--json").out)["predictions"] for one in "cd"]
+    together = json.loads(run("predict", "plain.model", "c.npz", "d.npz", "--json").out)["predictions"]
+    assert together == alone[0] + alone[1]
 
 
 def test_results_are_not_written_over_what_is_read(run, home):
     np.savez(home / "own.npz", X=make_spd_classes(n=3).X, y=make_spd_classes(n=3).y)
     shutil.copy(home / "textures.model", home / "own.model")
-    before = {name: (home / name).read_bytes() for name in ("own.npz", "own.model")}
+    before = {name: (home / name).read_bytes() for name in ("own.npz", "own.model", "train/bark/0.png")}
     for arguments in (
         ["fit", "own.npz", "-o", "own.npz"],
         ["fit", "train", "-o", "./own.npz", "--labels", "own.npz"],
@@ -413,11 +462,15 @@ def test_results_are_not_written_over_what_is_read(run, home):
         ["evaluate", "own.model", "own.npz", "--report", "own.npz"],
         ["search", "own.model", "new/bark/6.png", "--html", "own.model"],
         ["compare", "own.npz", "--csv", "own.npz"],
+        ["fit", "train", "-o", "train/bark/0.png"],
+        ["evaluate", "own.model", "train", "--report", "train/bark/0.png"],
     ):
         message = run(*arguments, code=2).err
         assert "is read by the command, give the result another name" in message, arguments
-    message = run("compare", "own.npz", "--csv", "a.html", "--report", "a.html", code=2).err
-    assert "--report and --csv would both write a.html" in message
+    (home / "link.html").symlink_to("a.html")
+    for other in ("a.html", "new/../a.html", "link.html"):
+        message = run("compare", "own.npz", "--csv", other, "--report", "a.html", code=2).err
+        assert f"--report and --csv would both write {other}" in message
     assert {name: (home / name).read_bytes() for name in before} == before
 
 

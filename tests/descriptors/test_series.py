@@ -7,6 +7,7 @@ import pytest
 from pyriemann.estimation import Covariances
 from scipy.signal import welch
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
 from covmetric import CovMetricClassifier
@@ -157,8 +158,11 @@ def test_names_of_channels():
     again = SeriesCovariances.from_state(descriptor.get_state())
     assert again.feature_names_ == descriptor.feature_names_ and again.transform(X).shape == (6, 4, 4)
     for names, message in (
-        (("Cz", "Fz", "Pz", "Oz"), r"in another order .* \(Cz, Fz, Pz, Oz instead of Fz, Cz, Pz, Oz\)"),
-        (("A1", "A2", "A3", "A4"), r"the channels are A1, A2, A3, A4, but those of the training data were Fz"),
+        (("Cz", "Fz", "Pz", "Oz"), r"in another order .* channel 0 is Cz instead of Fz;"),
+        (("Fz", "Cz", "Oz", "Pz"), r"in another order .* channel 2 is Oz instead of Pz;"),
+        (("Fz", "Cz", "Pz", "A1"), r"\(missing: Oz; unknown: A1\)"),
+        (("Fz", "Cz", "Pz"), r"\(missing: Oz; unknown: none\)"),
+        (("A1", "A2", "A3", "A4"), r"differ from those of the training data \(missing: Fz, Cz, Pz, Oz; unknown: A1,"),
     ):
         other = Named(noise())
         other.ch_names = names
@@ -168,6 +172,10 @@ def test_names_of_channels():
     assert not hasattr(descriptor.fit(noise()), "feature_names_")
     with pytest.raises(ValueError, match="there are 2 names, but 4 channels"):
         descriptor.set_names(["a", "b"])
+    with pytest.raises(NotFittedError):
+        SeriesCovariances().set_names(["a", "b"])
+    with pytest.raises(ValueError, match="feature_names_ of SeriesCovariances must have one name per channel, got 1"):
+        SeriesCovariances.from_state({**descriptor.get_state(), "feature_names_": ["Fz"]})
     for names in ("Fz", [1, 2], [None]):
         with pytest.raises(ValueError, match="feature_names_ of SeriesCovariances must be a list of names"):
             SeriesCovariances.from_state({**descriptor.get_state(), "feature_names_": names})

@@ -17,7 +17,7 @@ from covmetric.datasets import make_spd_classes
 from covmetric.datasets.inputs import Inputs
 from covmetric.experiments.estimates import mean_and_standard_error, paired_difference
 from covmetric.experiments.fold_results import ComparisonTable
-from covmetric.metric.interpretation import compute_importance
+from covmetric.plotting import ImportanceDisplay
 from covmetric.report import (
     comparison_page,
     evaluation_neighbors,
@@ -348,17 +348,17 @@ def test_scores_of_distances_are_not_called_accuracy():
     assert tables[0].head[1] == "mean average precision"
 
 
-def test_importance_is_that_of_the_training_examples():
+def test_importance_is_that_of_the_training_examples(monkeypatch):
     data = make_spd_classes(n_classes=2, n_per_class=10, n=3, random_state=0)
     model = CovMetricClassifier(CovMetric("log", random_state=0), rule="mean").fit(data.X, data.y)
     with_examples = next(plot for plot in model_plots(model, find_references(model)) if "Importance" in plot.title)
     without = next(plot for plot in model_plots(model, None) if "Importance" in plot.title)
     assert "mean squared distance between training examples" in with_examples.caption
     assert "percent of its trace" in without.caption and with_examples.svg != without.svg
-    expected = model.metric_.importance(data.X)
-    np.testing.assert_allclose(
-        compute_importance(model.metric_.embedding, model.metric_.W, model.references_.embedded), expected, rtol=1e-10
-    )
+    drawn = []
+    monkeypatch.setattr(ImportanceDisplay, "plot", lambda self, ax: drawn.append(self.importance))
+    model_plots(model, find_references(model))
+    np.testing.assert_allclose(drawn, [model.metric_.importance(data.X)], rtol=1e-10)
 
 
 def test_model_without_references_or_search_has_a_page():

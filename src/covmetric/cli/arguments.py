@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import mimetypes
 import os
 import tempfile
 from collections.abc import Callable
@@ -227,13 +228,20 @@ def check_inputs_are_kept(options: argparse.Namespace) -> None:
         if name not in given:
             continue
         path = given[name]
-        for other in read:
-            if path.is_file() and other.exists() and path.samefile(other):
-                raise ValueError(f"--{name}: {path} is read by the command, give the result another name")
+        if path.is_file() and any(_reads(other, path) for other in read):
+            raise ValueError(f"--{name}: {path} is read by the command, give the result another name")
         for first, other in written.items():
-            if path.absolute() == other.absolute():
+            if path.resolve() == other.resolve():
                 raise ValueError(f"--{first} and --{name} would both write {path}, give one of them another name")
         written[name] = path
+
+
+def _reads(source: Path, path: Path) -> bool:
+    """Return whether a command that reads a file or a folder of images would read an existing file."""
+    if not source.is_dir():
+        return source.exists() and path.samefile(source)
+    is_image = (mimetypes.guess_type(path.name)[0] or "").startswith("image/")
+    return is_image and path.resolve().is_relative_to(source.resolve())
 
 
 def check_output(option: str, path: Path) -> None:

@@ -66,8 +66,7 @@ def run(options: argparse.Namespace) -> int | None:
     from covmetric.tasks import explain
 
     path, name = split_example_name(options.query)
-    inputs = read_queries([path], view.kind)
-    view.check_channels(path, inputs.channels)
+    inputs = read_queries([path], view.kind, view.check_channels)
     i = _number(options.number or 0, path, inputs) if name is None else _number_of(name, path, inputs, options.number)
     matrix = view.matrices(inputs.examples, inputs.groups)[i] if view.recentres else None
     found = explain(view, str(inputs.names[i]), inputs.examples[i], options.k, matrix)

@@ -153,7 +153,7 @@ def _print_result(facts: dict[str, object]) -> None:
         f"Learned from {facts['n_examples']} {facts['kind']} of {len(classes)} classes: {', '.join(classes)}."
     )
     if facts["n_groups"] is not None:
-        print_wrapped(f"They form {facts['n_groups']} groups, which stay together in folds.")
+        print_wrapped(f"They form {facts['n_groups']} group{'' if facts['n_groups'] == 1 else 's'}.")
     print_wrapped(f"phi {settings.get('phi')}, lambda {settings.get('lam')}, rule {describe_rule(rule)}.")
     for sentence in accuracy:
         print_wrapped(sentence)

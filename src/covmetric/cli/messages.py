@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+_JOIN_GROUPS = "; leave it out, or put it into one file with other examples of its session"
 # What the library says, as a regular expression, and what the command says instead.
 _PHRASES: tuple[tuple[str, str], ...] = (
     (r"^images\[\d+\]: (?=cannot read )", ""),  # the path follows
@@ -43,6 +44,7 @@ _PHRASES: tuple[tuple[str, str], ...] = (
         "save X.transpose(0, 2, 1) in the file",
     ),
     (r"; to treat the batch as a new group, call partial_fit .*", "; learn a model with this group"),
+    (r"; leave the group out, join it with another one, or use new_groups='running' for new groups", _JOIN_GROUPS),
 )
 #: What the library says about grey images where features need colours.
 _GREY_FEATURES = r"\brepeat the grey values .*, use features='grey', or remove R, G and B from the features"

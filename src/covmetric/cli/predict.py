@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         metavar="FILES",
         help="images and folders of images, or .npz, .npy and .fif files with X of the kind that the model takes; "
-        "if it recentres, each file without groups is a session of its own",
+        "if it recentres sessions, each file without groups is one",
     )
     form = parser.add_mutually_exclusive_group()
     form.add_argument(
@@ -60,8 +60,7 @@ def run(options: argparse.Namespace) -> int | None:
     from covmetric.datasets.inputs import read_queries
     from covmetric.tasks import predict
 
-    inputs = read_queries(options.files, view.kind)
-    view.check_channels(options.files[0], inputs.channels)
+    inputs = read_queries(options.files, view.kind, view.check_channels, view.takes_sessions)
     inputs, skipped = usable_images(view, inputs, options.skip_broken)
     predictions = predict(view, inputs.names, inputs.examples, inputs.groups) if len(inputs) else []
     print_skipped(skipped, options.command)

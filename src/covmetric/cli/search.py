@@ -54,8 +54,7 @@ def run(options: argparse.Namespace) -> int | None:
     from covmetric.datasets.inputs import read_queries
     from covmetric.tasks import example_names
 
-    inputs = read_queries([options.query], view.kind)
-    view.check_channels(options.query, inputs.channels)
+    inputs = read_queries([options.query], view.kind, view.check_channels)
     with example_names(inputs.names):
         found = view.neighbors(inputs.examples, options.k, inputs.groups)
     if options.json:

@@ -189,7 +189,12 @@ def _unexpected_file(path: Path, kind: str | None, labelled: bool) -> str:
     return f"{path} is not an .npz, .npy or .fif file, nor a folder; it must be {CONTENT}{remedy}"
 
 
-def read_queries(paths: list[Path], kind: str) -> Inputs:
+def read_queries(
+    paths: list[Path],
+    kind: str,
+    check_channels: Callable[[Path, list[str] | None], None] | None = None,
+    files_are_groups: bool = False,
+) -> Inputs:
     """Read examples without labels, from several files and folders.
 
     Parameters
@@ -198,11 +203,16 @@ def read_queries(paths: list[Path], kind: str) -> Inputs:
         Images and folders of images; or .npz, .npy and .fif files with series, matrices or vectors.
     kind : {'images', 'series', 'matrices', 'vectors'}
         The kind of examples that is needed.
+    check_channels : callable or None, default=None
+        Called with each path and the names of its channels, or None if they are not known; may raise ValueError.
+    files_are_groups : bool, default=False
+        Whether each of several files without groups is a group of its own, such as a session. Files of one example
+        each, which has no mean to be compared with, form one group.
 
     Returns
     -------
     Inputs
-        All examples. If there are several files, each one without groups is a group of its own, such as a session.
+        All examples. They have groups if all files have some, or by `files_are_groups`.
 
     Raises
     ------
@@ -216,30 +226,36 @@ def read_queries(paths: list[Path], kind: str) -> Inputs:
         part = read_inputs(path, None if path.is_dir() or kind == "images" else kind, labelled=False)
         if part.kind != kind:
             raise ValueError(f"{path} holds {part.kind}, but the model takes {kind}")
+        if check_channels is not None:
+            check_channels(path, part.channels)
         parts.append(part)
     examples = [one for part in parts for one in part.examples]
     shapes = {np.shape(one)[:1] for one in examples if kind != "images"}
     if len(shapes) > 1:
         what = "entries" if kind == "vectors" else "rows"
         raise ValueError(f"the examples have different numbers of {what}: {sorted(shape[0] for shape in shapes)}")
-    channels = parts[0].channels
-    for path, part in zip(paths, parts, strict=True):
-        if part.channels is not None and channels is not None and part.channels != channels:
-            raise ValueError(f"the channels in {path} have other names, or another order, than those in {paths[0]}")
     groups = None
-    if kind != "images" and (len(parts) > 1 or parts[0].groups is not None):
+    if (files_are_groups and len(parts) > 1) or all(part.groups is not None for part in parts):
         groups = np.concatenate([_groups_of(path, part) for path, part in zip(paths, parts, strict=True)])
-    elif all(part.groups is not None for part in parts):
-        groups = np.concatenate([np.asarray(part.groups, dtype=object) for part in parts])
     stacked = np.stack(examples) if kind in ("matrices", "vectors") else examples
     names = np.concatenate([part.names for part in parts])
-    return Inputs(kind, stacked, names, groups=groups, channels=channels)
+    return Inputs(kind, stacked, names, groups=groups, channels=_common_channels(paths, parts))
 
 
 def _groups_of(path: Path, part: Inputs) -> npt.NDArray[Any]:
-    if part.groups is None:
-        return np.full(len(part), str(path), dtype=object)
-    return np.asarray(part.groups, dtype=object)
+    """Return the groups of the examples in a file: those that it has, or the file itself."""
+    if part.groups is not None:
+        return np.asarray(part.groups, dtype=object)
+    return np.full(len(part), str(path) if len(part) > 1 else "files of one example", dtype=object)
+
+
+def _common_channels(paths: list[Path], parts: list[Inputs]) -> list[str] | None:
+    """Return the names of the channels, from the files that have names."""
+    named = [(path, part.channels) for path, part in zip(paths, parts, strict=True) if part.channels is not None]
+    for path, channels in named:
+        if channels != named[0][1]:
+            raise ValueError(f"the channels in {path} have other names, or another order, than those in {named[0][0]}")
+    return named[0][1] if named else None
 
 
 def _image_inputs(folder: Path, rows: Labels | None, labelled: bool) -> Inputs:

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Bunch
+from sklearn.utils.validation import check_is_fitted
 
 from covmetric._utils.parallel import run_calls
 from covmetric._utils.threads import limited_threads
@@ -123,6 +124,7 @@ class SeriesCovariances(Descriptor):
         ValueError
             If the number of names differs from the number of channels.
         """
+        check_is_fitted(self, "n_channels_")
         if hasattr(self, "feature_names_"):
             delattr(self, "feature_names_")
         if names is not None:
@@ -130,6 +132,14 @@ class SeriesCovariances(Descriptor):
                 raise ValueError(f"there are {len(names)} names, but {self.n_channels_} channels")
             self.feature_names_: list[str] = [str(name) for name in names]
         return self
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        descriptor = super().from_state(state)
+        names = getattr(descriptor, "feature_names_", None)
+        if names is not None and len(names) != getattr(descriptor, "n_channels_", None):
+            raise ValueError(f"feature_names_ of {cls.__name__} must have one name per channel, got {len(names)}")
+        return descriptor
 
     def check_names(self, names: Sequence[str] | None) -> None:
         """Raise ValueError if series have other channels, or in another order, than those of `fit`.
@@ -148,13 +158,16 @@ class SeriesCovariances(Descriptor):
         if names is None or expected is None or list(names) == expected:
             return
         if sorted(names) == sorted(expected):
+            i = next(i for i, name in enumerate(names) if name != expected[i])
             raise ValueError(
-                f"the channels are in another order than those of the training data ({_short(names)} instead of "
-                f"{_short(expected)}): reorder them, in MNE with epochs.reorder_channels"
+                f"the channels are in another order than those of the training data: channel {i} is {names[i]} instead "
+                f"of {expected[i]}; reorder them, in MNE with epochs.reorder_channels"
             )
+        missing = [name for name in expected if name not in names]
+        unknown = [name for name in names if name not in expected]
         raise ValueError(
-            f"the channels are {_short(names)}, but those of the training data were {_short(expected)}: choose the "
-            "same ones, in MNE with epochs.pick, or rename them"
+            f"the channels differ from those of the training data (missing: {_listed(missing)}; unknown: "
+            f"{_listed(unknown)}): choose the same ones, in MNE with epochs.pick, or rename them"
         )
 
     def transform(self, X: Any) -> FloatArray:
@@ -196,9 +209,9 @@ class SeriesCovariances(Descriptor):
         return matrices
 
 
-def _short(names: Sequence[str]) -> str:
+def _listed(names: Sequence[str]) -> str:
     """Return the first names."""
-    return ", ".join(names[:4]) + (", ..." if len(names) > 4 else "")
+    return (", ".join(names[:4]) or "none") + (", ..." if len(names) > 4 else "")
 
 
 def _warn_of_times_first(n_channels: int, n_times: int) -> None:

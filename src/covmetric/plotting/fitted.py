@@ -8,6 +8,7 @@ from typing import Any
 from sklearn.pipeline import Pipeline
 
 from covmetric.metric import LearnedMetric
+from covmetric.metric.channel_names import names_in_pipeline
 from covmetric.solvers import SolveResult
 
 
@@ -169,9 +170,7 @@ def find_names(estimator: Any, names: Sequence[str] | None = None) -> list[str]:
     'sepal length (cm)'
     """
     learner, steps = find_learner(estimator)
+    embedding = find_metric(estimator).embedding
     if names is None:
-        by_step = [getattr(step, "feature_names_", None) for step in steps]
-        names = next((found for found in reversed(by_step) if found is not None), None)
-    if names is None and not steps:
-        names = getattr(learner, "feature_names_in_", None)
-    return find_metric(estimator).embedding.channel_names(names)
+        names = names_in_pipeline(steps, embedding) if steps else getattr(learner, "feature_names_in_", None)
+    return embedding.channel_names(names)

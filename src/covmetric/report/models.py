@@ -137,7 +137,7 @@ def _headline(
             f"{votes} is {measured.whole.text(measured.of)}."
         )
     if score is None and measured.whole is None:
-        return text + f" No accuracy was measured while it was learned: it is measured by {view.how_to_measure}."
+        return f"{text} No accuracy was measured while it was learned. {view.how_to_measure}"
     if score is not None:
         name, value, difference = score
         rule = " With a single rule, the" if name == "accuracy" else " The"
@@ -166,7 +166,7 @@ def _accuracy(
         parts.append(_candidates(results, learner.best_index_, _score_name(learner)))
     if view.compares_pairs:
         return [*parts, Paragraphs([pairs_in_words(view)])]
-    return [*parts, Paragraphs([f"The accuracy on new data is measured by {view.how_to_measure}."])]
+    return [*parts, Paragraphs([view.how_to_measure])]
 
 
 def _candidates(results: Mapping[str, Any], best: int, score: str, count: int = 10) -> Table:

@@ -155,7 +155,7 @@ def _data(view: ModelView, facts: dict[str, Any]) -> str:
 
 def _quality(view: ModelView, facts: dict[str, Any]) -> str:
     measured = " ".join(facts["accuracy"])
-    return f"## Accuracy\n\n{measured} The accuracy on new data is measured by {view.how_to_measure}."
+    return f"## Accuracy\n\n{measured} {view.how_to_measure}"
 
 
 def _certificate(facts: dict[str, Any]) -> str:

@@ -18,6 +18,7 @@ from covmetric.estimators import CovMetricClassifier, CovMetricCV, CovMetricPair
 from covmetric.estimators.grid import RULE_PARAMS, prior_choices
 from covmetric.learning.rules import describe_rule
 from covmetric.metric import LearnedMetric
+from covmetric.metric.channel_names import names_in_pipeline
 
 
 @dataclass(frozen=True)
@@ -134,12 +135,15 @@ class ModelView:
 
     @property
     def how_to_measure(self) -> str:
-        """What measures the accuracy on new data: only classifiers of single examples have a command for it."""
+        """How to measure the accuracy on new data, in a sentence. Only classifiers of examples have a command."""
         if self.compares_pairs:
-            return "score(pairs, y) of the model in Python, on pairs that were not used for learning"
+            return "To measure the accuracy on new pairs, call score(pairs, y) of the model in Python."
         if self.classifier is None:
-            return "score(X, y) of a CovMetricClassifier with this learner in Python: a metric does not classify"
-        return "covmetric evaluate, on examples that were not used for learning"
+            return (
+                "A metric does not classify: to measure an accuracy, put its learner into a CovMetricClassifier, and "
+                "call score(X, y) in Python."
+            )
+        return "To measure the accuracy on new examples, run covmetric evaluate."
 
     @property
     def threshold(self) -> float | None:
@@ -177,12 +181,10 @@ class ModelView:
         """The names of the rows of a matrix: features of pixels, channels, or x0, x1 and so on, as in plots."""
         if self.image_descriptor is not None:
             return feature_names(self.image_descriptor.features)
-        for step in reversed(self._steps[:-1]):
-            names = getattr(step, "feature_names_", None)
-            if names is not None and self.metric is not None:
-                return list(self.metric.embedding.channel_names(names))
-        metric = self.metric
-        return [] if metric is None else [f"x{i}" for i in range(metric.embedding.shape_in_[0])]
+        if self.metric is None:
+            return []
+        embedding = self.metric.embedding
+        return embedding.channel_names(names_in_pipeline(self._steps[:-1], embedding))
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters that define the model, as text and numbers.
@@ -234,6 +236,12 @@ class ModelView:
             "status": result.status.name,
             "text": str(certificate),
         }
+
+    @property
+    def takes_sessions(self) -> bool:
+        """Whether examples of a new group, such as a session, are recentred among themselves."""
+        recentred = (step for step in self._steps if isinstance(step, Recentre))
+        return any(step.new_groups != "raise" and step.groups_ != [None] for step in recentred)
 
     @property
     def recentres(self) -> bool:

@@ -29,7 +29,7 @@ def split(n, m, K, keeps_triangles):
         (9, 9, 1_000_000, False, 1),  # without them, a product takes half as long as the matrix
         (9, 9, 5_000, True, 0),  # too few pairs for a sample
         (22, 22, 100_000, True, 0),  # a sample takes longer than it saves
-        (100, 1, 100_000, False, 0),  # and so does it here
+        (100, 1, 100_000, False, 0),  # here, too
     ],
 )
 def test_cheapest_way(n, m, K, keeps_triangles, expected):
