@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo test lint coverage docs dist test-wheel review regression bench results mutants clean
+.PHONY: help demo test lint coverage docs dist test-wheel test-oldest review regression bench results mutants clean
 
 help:
 	@echo "make demo     install covmetric into $(VENV), learn from real recordings, and compare with fixed metrics and pyRiemann"
@@ -14,6 +14,7 @@ help:
 	@echo "make docs     build the documentation into docs/_build/html, without the network, and check its links (a minute)"
 	@echo "make dist     build the wheel and the sdist into dist"
 	@echo "make test-wheel  install the wheel in a fresh environment elsewhere, and run the tests against it"
+	@echo "make test-oldest  the same with the lowest versions of all dependencies that pyproject.toml allows"
 	@echo "make review   check the repository with sp-repo-review, and the workflows with zizmor"
 	@echo "make regression  compare the speed of this code with that of BASE (default: main)"
 	@echo "make bench    print the benchmark tables (a quarter of an hour)"
@@ -70,6 +71,9 @@ dist: $(VENV)/.dev
 
 test-wheel: dist
 	$(BIN)/python tools/wheel_tests.py --python $(PYTHON)
+
+test-oldest: dist
+	$(BIN)/python tools/wheel_tests.py --python $(PYTHON) --oldest
 
 $(VENV)/.review: pyproject.toml constraints.txt | $(BIN)/python
 	$(PIP) -e ".[review]"

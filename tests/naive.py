@@ -446,11 +446,15 @@ def log_on_range(X, M):
     return spectral(whitener @ X @ whitener, np.log)
 
 
+def _sqrtm(A):
+    return scipy.linalg.sqrtm(A).astype(A.dtype)  # SciPy 1.13 returns complex matrices in extended precision
+
+
 def recentred(X, mean):
     """Return M^(-1/2) X M^(-1/2) for matrices, by Schur decompositions, or x - m for vectors."""
     if X.ndim == 2:
         return np.stack([x - mean for x in X])
-    root = np.linalg.inv(scipy.linalg.sqrtm(mean))
+    root = np.linalg.inv(_sqrtm(mean))
     return np.stack([root @ x @ root for x in X])
 
 
@@ -466,7 +470,7 @@ def geodesic(A, B, share, metric):
         return (1 - share) * A + share * B
     if metric == "logeuclid":
         return scipy.linalg.expm((1 - share) * log_of(A) + share * log_of(B))
-    root = scipy.linalg.sqrtm(A)
+    root = _sqrtm(A)
     inverse = np.linalg.inv(root)
     return root @ scipy.linalg.fractional_matrix_power(inverse @ B @ inverse, share) @ root
 

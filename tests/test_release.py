@@ -146,6 +146,21 @@ def test_missing_and_added_files_of_a_wheel_are_found(tmp_path):
     assert wrong("covmetric/__init__.py", "tests/a.py") == ({"covmetric/py.typed"}, {"tests/a.py"})
 
 
+def test_the_oldest_versions_are_the_lower_bounds_of_what_users_install(tmp_path):
+    project = tmp_path / "pyproject.toml"
+
+    def oldest(report):
+        project.write_text(
+            '[project]\ndependencies = ["numpy>=2.2", "scipy<2,>=1.13"]\n[project.optional-dependencies]\n'
+            f'dask = ["dask[array]>=2025.1"]\nreport = ["{report}"]\ndev = ["pytest>=8.3"]\n'
+        )
+        return wheel_tests.oldest_versions(project)
+
+    assert oldest("jinja2>=3.1") == ["numpy==2.2", "scipy==1.13", "dask==2025.1", "jinja2==3.1"]
+    with pytest.raises(SystemExit, match="several lower bounds of numpy"):
+        oldest("numpy>=2.3")
+
+
 def test_the_paper_counts_the_verdicts_of_the_results():
     claims = json.loads((ROOT / "docs" / "results" / "claims.json").read_text())["claims"]
     verdicts = Counter(claim["verdict"] for claim in claims)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 import pytest
 from sklearn import config_context
@@ -70,7 +72,7 @@ def test_pairs_estimator_takes_an_executor(small_blocks):
     assert executor.passes > 10
 
 
-def test_clones_share_the_executor_and_copy_the_rest(small_blocks):
+def test_copies_share_the_executor_and_copy_the_rest(small_blocks):
     X, y = examples()
     executor = CountingThreads()
     with config_context(enable_metadata_routing=True):
@@ -79,6 +81,8 @@ def test_clones_share_the_executor_and_copy_the_rest(small_blocks):
         assert copied.get_metadata_routing().fit.requests == original.get_metadata_routing().fit.requests
     assert copied.executor is executor and original.executor is executor
     assert copied.pairs is not original.pairs
+    deep = copy.deepcopy(original)
+    assert deep.executor is executor and deep.pairs is not original.pairs
     classifier = CovMetricClassifier(original).fit(X, y)  # which clones its learner
     assert classifier.learner_.executor is executor and executor.passes > 10
 

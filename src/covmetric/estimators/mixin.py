@@ -49,9 +49,16 @@ class SolvedMixin:
 
 
 class SolvingMixin(BaseEstimator):
-    """Estimators with the parameter `executor`. The client of a cluster cannot be copied, so clones share it."""
+    """Estimators with the parameter `executor`. The client of a cluster cannot be copied, so copies share it."""
 
     executor: Any
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        copied = copy.copy(self)
+        memo[id(self)] = copied
+        memo[id(self.executor)] = self.executor
+        vars(copied).update(copy.deepcopy(vars(self), memo))
+        return copied
 
     def __sklearn_clone__(self) -> Self:
         plain = copy.copy(self)
