@@ -129,8 +129,16 @@ def test_estimators_pass_the_groups_to_the_pairs():
     )
     np.testing.assert_array_equal(search.W_, direct.W_)
     assert not np.allclose(direct.W_, CovMetric("log", random_state=0).fit(data, Y).W_)
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+    with pytest.raises(ValueError, match="groups must have one entry per example"):
         CovMetric("log").fit(data, Y, groups=ROUNDS[1:])
+    for learner in (CovMetric("log"), CovMetricCV("log"), CovMetricClassifier(CovMetric("log"))):
+        for missing in (None, np.nan):
+            with pytest.raises(ValueError, match=rf"groups\[2\] is {missing}: every example needs a group"):
+                learner.fit(data, Y, groups=[0, 1, missing, *ROUNDS[3:]])
+    with pytest.raises(ValueError, match="groups has only one group, 'Monday'"):
+        CovMetricCV("log").fit(data, Y, groups="Monday")
+    of_one = CovMetric("log", random_state=0).fit(data, Y, groups="Monday")
+    np.testing.assert_array_equal(of_one.W_, CovMetric("log", random_state=0).fit(data, Y, groups=[0] * len(Y)).W_)
 
 
 def test_scores_of_a_search_are_those_of_fits_with_groups():

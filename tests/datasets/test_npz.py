@@ -28,6 +28,7 @@ def test_examples_labels_and_groups_are_read(save):
     np.testing.assert_array_equal(arrays.groups, np.arange(6))
     assert arrays.train is None
     assert read_labelled_npz(save(X=X, y=Y)).groups is None
+    np.testing.assert_array_equal(read_labelled_npz(save(X=X, y=Y, group=np.arange(6))).groups, np.arange(6))
 
 
 def test_training_and_test_part_are_concatenated(save):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from pyriemann.estimation import Covariances
@@ -145,14 +147,42 @@ def test_pipeline_with_a_classifier():
     assert clone(pipeline).fit(X[:30], y[:30]).score(X[30:], y[30:]) > 0.9
 
 
-class Named(list):
-    """Series with names, as epochs of MNE have them."""
+def epochs_of(names, types="eeg", bads=()):
+    mne = pytest.importorskip("mne")
+    info = mne.create_info(list(names), 100.0, types)
+    info["bads"] = list(bads)
+    return mne.EpochsArray(noise()[:, : len(names)], info, verbose="error")
 
-    ch_names = ("Fz", "Cz", "Pz", "Oz")
+
+def test_epochs_are_described_by_their_good_data_channels():
+    names, types = ["Fz", "Cz", "EOG", "STI"], ["eeg", "eeg", "eog", "stim"]
+    epochs = epochs_of(names, types)
+    descriptor = SeriesCovariances().fit(epochs)
+    assert descriptor.feature_names_ == ["Fz", "Cz"]
+    np.testing.assert_array_equal(descriptor.transform(epochs), SeriesCovariances().fit_transform(noise()[:, :2]))
+    assert epochs.ch_names == names, "the epochs are not changed"
+    bank = FilterBank([(5, 10), (10, 20)], 100.0)
+    np.testing.assert_array_equal(bank.fit_transform(epochs), bank.fit_transform(noise()[:, :2]))
+    with pytest.raises(ValueError, match=r"\(missing: Cz; unknown: none\).*bad channels count as missing"):
+        descriptor.transform(epochs_of(names, types, bads=["Cz"]))
+    with pytest.raises(ValueError, match="the 2 channels of the epochs hold no data, or are marked as bad"):
+        SeriesCovariances().fit(epochs_of(["EOG", "STI"], ["eog", "stim"]))
+    with pytest.raises(ValueError, match="X holds no epochs"):
+        SeriesCovariances().fit(epochs[:0])
+
+
+def test_other_objects_than_series_are_refused_with_the_remedy():
+    mne = pytest.importorskip("mne")
+    raw = mne.io.RawArray(noise()[0], mne.create_info(4, 100.0, "eeg"), verbose="error")
+    with pytest.raises(ValueError, match="RawArray, which holds no epochs: cut the recording into trials"):
+        SeriesCovariances().fit(raw)
+    for path in ("old-epo.fif", Path("old-epo.fif"), ["old-epo.fif"], np.array(["old-epo.fif"])):
+        with pytest.raises(ValueError, match=r"holds the path 'old-epo\.fif': read the file first"):
+            SeriesCovariances().fit(path)
 
 
 def test_names_of_channels():
-    X = Named(noise())
+    X = epochs_of(["Fz", "Cz", "Pz", "Oz"])
     descriptor = SeriesCovariances().fit(X)
     assert descriptor.feature_names_ == ["Fz", "Cz", "Pz", "Oz"]
     again = SeriesCovariances.from_state(descriptor.get_state())
@@ -164,10 +194,8 @@ def test_names_of_channels():
         (("Fz", "Cz", "Pz"), r"\(missing: Oz; unknown: none\)"),
         (("A1", "A2", "A3", "A4"), r"differ from those of the training data \(missing: Fz, Cz, Pz, Oz; unknown: A1,"),
     ):
-        other = Named(noise())
-        other.ch_names = names
         with pytest.raises(ValueError, match=message):
-            again.transform(other)
+            again.transform(epochs_of(names))
     assert again.transform(noise()).shape == (6, 4, 4)  # arrays have no names
     assert not hasattr(descriptor.fit(noise()), "feature_names_")
     with pytest.raises(ValueError, match="there are 2 names, but 4 channels"):

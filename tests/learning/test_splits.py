@@ -152,7 +152,7 @@ def test_first_and_last_index_are_valid():
 def test_invalid_groups_raise_value_error():
     with pytest.raises(ValueError, match=r"groups has only one group, 'a': at least two groups .*; leave groups out"):
         make_splits(3, X, CODES, ["a"] * 30, 0)
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+    with pytest.raises(ValueError, match="groups must have one entry per example"):
         make_splits(3, X, CODES, GROUPS[:-1], 0)
     with pytest.raises(
         ValueError, match="pass finer groups, if one group holds all examples of a class, or a list of splits"

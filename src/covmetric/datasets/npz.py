@@ -122,6 +122,8 @@ def hold_matrices(X: npt.NDArray[Any]) -> bool:
 def read_npz(path: Path) -> dict[str, npt.NDArray[Any]]:
     """Return all arrays of an .npz file by name. Pickled objects are never read.
 
+    An array ``group``, as the column of a file of labels is called, is returned as ``groups``.
+
     Parameters
     ----------
     path : Path
@@ -141,6 +143,9 @@ def read_npz(path: Path) -> dict[str, npt.NDArray[Any]]:
         raise ValueError(f"{path} is not an .npz file")
     try:
         with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file}
+            arrays = {name: file[name] for name in file}
     except (ValueError, zipfile.BadZipFile) as error:  # pickled objects, or a damaged file
         raise ValueError(f"cannot read {path}: {error}") from None
+    if "group" in arrays and "groups" not in arrays:
+        arrays["groups"] = arrays.pop("group")
+    return arrays

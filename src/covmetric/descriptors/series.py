@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any, Self
 
@@ -16,6 +17,7 @@ from covmetric._utils.tuning import SERIES_PER_JOB
 from covmetric._utils.validation import FloatArray, as_floats, check_counts, check_n_jobs, first_index, is_number
 from covmetric._utils.warning import warn
 from covmetric.descriptors.base import Descriptor
+from covmetric.descriptors.epochs import data_channels, data_of_epochs
 from covmetric.descriptors.saving import SavedDescriptor
 
 
@@ -24,7 +26,7 @@ class SeriesCovariances(Descriptor):
 
     Unlike ``pyriemann.estimation.Covariances``, this class accepts series of different lengths, checks them, and uses
     an estimator with shrinkage by default, because the empirical covariance matrix of few samples is singular or nearly
-    singular.
+    singular. Of the epochs of MNE it takes the data channels that are not marked as bad, as MNE does by default.
 
     Parameters
     ----------
@@ -104,7 +106,7 @@ class SeriesCovariances(Descriptor):
         series = check_series(X)
         self.n_channels_ = series[0].shape[0]
         _warn_of_times_first(self.n_channels_, max(one.shape[1] for one in series))
-        return self.set_names(getattr(X, "ch_names", None))
+        return self.set_names(data_channels(X))
 
     def set_names(self, names: Sequence[str] | None) -> Self:
         """Set the names of the channels, which plots, reports and explanations show.
@@ -167,7 +169,8 @@ class SeriesCovariances(Descriptor):
         unknown = [name for name in names if name not in expected]
         raise ValueError(
             f"the channels differ from those of the training data (missing: {_listed(missing)}; unknown: "
-            f"{_listed(unknown)}): choose the same ones, in MNE with epochs.pick, or rename them"
+            f"{_listed(unknown)}): choose the same ones, in MNE with epochs.pick, or rename them; bad channels count "
+            "as missing, epochs.interpolate_bads mends them"
         )
 
     def transform(self, X: Any) -> FloatArray:
@@ -190,7 +193,7 @@ class SeriesCovariances(Descriptor):
             does not return finite matrices of shape (channels, channels).
         """
         check_n_jobs(self.n_jobs)
-        self.check_names(getattr(X, "ch_names", None))
+        self.check_names(data_channels(X))
         series = check_series(X, getattr(self, "n_channels_", None))
         starts = range(0, len(series), SERIES_PER_JOB)
         calls = ((series[start : start + SERIES_PER_JOB], self.estimator) for start in starts)
@@ -207,6 +210,15 @@ class SeriesCovariances(Descriptor):
                 f"{series[where].shape[1]} samples; use another estimator or longer series"
             )
         return matrices
+
+
+def _refuse_path(value: Any) -> None:
+    """Raise ValueError, with what reads it, if a path was passed instead of series."""
+    if isinstance(value, str | os.PathLike):
+        raise ValueError(
+            f"X must hold series, but it holds the path {str(os.fspath(value))!r:.80}: read the file first, with "
+            "mne.read_epochs or numpy.load"
+        )
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -429,17 +441,22 @@ def check_series(X: Any, channels: int | None = None) -> list[FloatArray]:
         If X is empty, if the shapes are wrong, if a series has fewer than two samples, or if an entry is NaN or
         infinite.
     """
-    if isinstance(X, np.ndarray) and X.dtype != object:
+    X = data_of_epochs(X)
+    if isinstance(X, np.ndarray) and X.dtype != object and X.dtype.kind not in "US":
         array = as_floats("X", X)
         if array.ndim != 3:
             raise ValueError(
                 f"X must have shape (l, channels, times), or be a list of (channels, times); got {X.shape}"
             )
         series = list(array)
-    elif X is None or isinstance(X, str) or not hasattr(X, "__iter__"):
+    elif X is None or isinstance(X, str | os.PathLike) or not hasattr(X, "__iter__"):
+        _refuse_path(X)
         raise ValueError(f"X must have shape (l, channels, times), or be a list of such series; got {X!r}")
     else:
-        series = [as_floats(f"X[{i}]", one) for i, one in enumerate(X)]
+        series = []
+        for i, one in enumerate(X):
+            _refuse_path(one)
+            series.append(as_floats(f"X[{i}]", one))
     if not series:
         raise ValueError("X is empty: at least one series is needed")
     expected = series[0].shape[0] if channels is None and series[0].ndim else channels

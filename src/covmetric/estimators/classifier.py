@@ -315,7 +315,7 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         self.learner_, self.classes_, self._captions = learner, classes, captions
         self._fitted, self._embedded = fitted, embedded
         self._blend, self._folds, self._counts = blend, folds, None
-        self._group_labels = None if groups is None else np.asarray(groups).tolist()
+        self._group_labels = None if groups is None else group_labels(groups, len(codes))
         strength = self.mean_strength
         self._mean_blend = None if strength is None else MeanBlend.create(strength, len(codes))
         self._fit_rule(codes)

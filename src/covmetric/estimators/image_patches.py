@@ -19,6 +19,7 @@ from covmetric.estimators.references import Captions, References
 from covmetric.estimators.saving import SavedEstimator
 from covmetric.estimators.set_distances import set_distances
 from covmetric.learning.examples import require_classes
+from covmetric.learning.group_labels import group_labels
 from covmetric.learning.out_of_fold import check_counts_by_fold, total_accuracy
 from covmetric.metric import LearnedMetric
 from covmetric.neighbors.votes import available_neighbors
@@ -183,14 +184,14 @@ class ImagePatchClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             raise ValueError("the images have no regions: choose other regions")
         if described.image.max() >= n_images:
             raise ValueError(f"y must have one label per image, but it has {n_images}, and there are more images")
-        for given in (names, thumbnails, groups):
+        for given in (names, thumbnails):
             if given is not None:
                 check_consistent_length(labels, given)
         kept, image = np.unique(described.image, return_inverse=True)
         classes, codes = np.unique(labels[kept], return_inverse=True)
         require_classes(classes)
         if groups is not None:
-            of_regions = np.asarray(groups)[kept][image]
+            of_regions = np.array(group_labels(groups, n_images))[kept][image]
         else:  # a class with one image has to be split, or no fold could train on it
             of_regions = image if np.bincount(codes).min() > 1 else None
         self.classifier_ = self._classifier().fit(

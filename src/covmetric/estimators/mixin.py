@@ -57,7 +57,7 @@ class SolvingMixin(BaseEstimator):
         copied = copy.copy(self)
         memo[id(self)] = copied
         memo[id(self.executor)] = self.executor
-        vars(copied).update(copy.deepcopy(vars(self), memo))
+        copied.__dict__.update(copy.deepcopy(self.__dict__, memo))
         return copied
 
     def __sklearn_clone__(self) -> Self:

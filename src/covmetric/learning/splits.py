@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from sklearn.model_selection import LeaveOneGroupOut, StratifiedGroupKFold, StratifiedKFold, check_cv
-from sklearn.utils.validation import check_consistent_length
 
 from covmetric._utils.validation import IntArray, is_count
 from covmetric._utils.warning import warn
+from covmetric.learning.group_labels import group_labels
 from covmetric.model_selection.splitters import default_class_splits
 
 _FOLDS = 5
@@ -50,23 +50,22 @@ def check_groups(groups: Any, X: npt.NDArray[Any]) -> IntArray:
 
     Parameters
     ----------
-    groups : array of shape (l,)
-        The group of each example, of any type that can be sorted.
+    groups : array of shape (l,) or scalar
+        The group of each example, of any type that can be sorted, or one group for all of them.
     X : array of shape (l, ...)
         The examples.
 
     Returns
     -------
     array of int of shape (l,)
-        Numbers from 0 to n_groups - 1.
+        Numbers from 0 to n_groups - 1, in the order of the sorted groups.
 
     Raises
     ------
     ValueError
-        If there is not one group for each example.
+        If there is not one group for each example, or if an entry is missing.
     """
-    check_consistent_length(X, groups)
-    return np.asarray(np.unique(np.asarray(groups), return_inverse=True)[1], dtype=np.int64)
+    return np.asarray(np.unique(group_labels(groups, len(X)), return_inverse=True)[1], dtype=np.int64)
 
 
 def make_splits(
@@ -110,13 +109,14 @@ def make_splits(
         If a split tests examples of a class that it does not train on although `new_classes` is False.
     """
     if groups is not None:
-        distinct = np.unique(np.asarray(groups))
-        groups = check_groups(groups, X)
-        if len(distinct) < 2:
+        numbers = check_groups(groups, X)
+        if not numbers.any():
+            only = group_labels(groups, len(X))[0]
             raise ValueError(
-                f"groups has only one group, {distinct.tolist()[0]!r}: at least two groups are needed; leave groups "
-                "out, so that the folds are made of examples"
+                f"groups has only one group, {only!r}: at least two groups are needed; leave groups out, so that the "
+                "folds are made of examples"
             )
+        groups = numbers
     if isinstance(cv, str) and cv == "classes":
         cv = default_class_splits(codes, seed)
     if isinstance(cv, str):

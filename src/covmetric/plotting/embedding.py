@@ -110,6 +110,7 @@ class EmbeddingDisplay:
         if len(names) <= _MAX_LEGEND:
             columns = 1 + (len(names) - 1) // 12
             self.ax_[1].legend(
-                handles, names, loc="center left", bbox_to_anchor=(1.0, 0.5), ncols=columns, fontsize=8, frameon=False
-            )
+                handles, names, loc="center left", bbox_to_anchor=(1.0, 0.5), ncols=columns, fontsize=8, frameon=False,
+                markerscale=1.6,
+            )  # fmt: skip
         return self

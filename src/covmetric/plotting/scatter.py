@@ -11,8 +11,8 @@ from covmetric.metric import LearnedMetric
 from covmetric.plotting.bars import COLOURS
 from covmetric.plotting.heat_map import shortened
 
-# The colours of the classes, without the faint yellow and the grey, and the markers of each turn through them.
-_CLASS_COLOURS = (COLOURS[5], COLOURS[2], COLOURS[3], COLOURS[6], COLOURS[1], "#000000")
+# The colours of the classes, without the faint yellow but with a brown, and the markers of each turn through them.
+_CLASS_COLOURS = (COLOURS[5], COLOURS[2], COLOURS[3], COLOURS[6], COLOURS[1], "#000000", "#8C510A", COLOURS[0])
 _MARKERS = "os^Dv*XP"
 
 

@@ -47,7 +47,10 @@ def inline_svg(figure: Any, name: str) -> str:
                 points.set_rasterized(True)
     target = io.StringIO()
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
-        figure.savefig(target, format="svg", dpi=150, metadata={"Date": None, "Creator": None})
+        # Browsers write wider letters than those that the layout was made for, so that it leaves some room.
+        figure.savefig(
+            target, format="svg", dpi=150, bbox_inches="tight", pad_inches=0.1, metadata={"Date": None, "Creator": None}
+        )
     text = target.getvalue()
     opening = _SIZE.search(text)
     assert opening is not None
