@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
@@ -203,3 +206,63 @@ def test_a_call_that_fails_leaves_the_classifier_as_it_was():
     np.testing.assert_array_equal(classifier.predict_proba(X), probabilities)
     classifier.partial_fit(X[40:], y[40:], groups=groups[40:])
     assert len(classifier.references_.labels) == len(classifier.references_.names) == 44
+
+
+WRONG = [{"rule": "logistic", "C": -1.0}, {"algorithm": "magic"}, {"n_neighbors": 0}, {"rule": "magic"}, {}]
+
+
+@pytest.mark.parametrize(
+    ("again", "wrong"),
+    [
+        *product(["fit", "partial_fit"], WRONG),
+        ("fit", {"rule": "mean", "mean_strength": -1.0}),  # partial_fit keeps the strength of the first call
+    ],
+    ids=str,
+)
+def test_no_attribute_changes_if_the_rule_fails(again, wrong, monkeypatch):
+    """The rule is fitted last; {} stands for Ctrl-C in its fit."""
+    X, y = classes_of_matrices(50)
+    classifier = CovMetricClassifier(CovMetric("log", random_state=0)).fit(X[:40], y[:40])
+    held = [(one, dict(vars(one))) for one in (classifier, classifier.learner_)]
+    right = classifier.get_params(deep=False)
+
+    def interrupted(self, *args):
+        raise KeyboardInterrupt
+
+    classifier.set_params(**wrong)
+    other_classes = np.array(list("abcde"))[np.arange(50) % 5]
+    examples = (X[:, :3, :3], other_classes) if again == "fit" else (X[40:], y[40:])
+    with monkeypatch.context() as patch:
+        if not wrong:
+            patch.setattr(type(classifier._rule), "fit", interrupted)
+        with pytest.raises((ValueError, KeyboardInterrupt)):
+            getattr(classifier, again)(*examples)
+    classifier.set_params(**right)
+    for one, attributes in held:
+        assert set(vars(one)) == set(attributes)
+        assert all(vars(one)[name] is value for name, value in attributes.items() if name.endswith("_"))
+    classifier.partial_fit(X[40:], y[40:])
+    assert len(classifier.references_.labels) == 50
+    assert classifier.predict(X).shape == (50,)
+
+
+def test_a_first_fit_that_fails_leaves_no_fitted_classifier():
+    X, y = classes_of_matrices(40)
+    classifier = CovMetricClassifier(CovMetric("log"), rule="logistic", C=-1.0)
+    for call in (classifier.fit, classifier.partial_fit):
+        with pytest.raises(ValueError, match="C must be"):
+            call(X, y)
+        with pytest.raises(NotFittedError):
+            classifier.predict(X)
+    classifier.set_params(C=1.0).partial_fit(X, y)
+    assert len(classifier.references_.labels) == 40
+
+
+def test_references_are_stored_once():
+    X, y = classes_of_matrices(50)
+    for prior, shared in (("identity", True), ("covariance", False)):
+        classifier = CovMetricClassifier(CovMetric("log", prior=prior, shrinkage=0.5)).fit(X[:40], y[:40])
+        classifier.partial_fit(X[40:], y[40:])
+        assert (classifier._embedded is classifier._fitted.examples) == shared
+        embedded = classifier.metric_.embedding.transform(X)
+        np.testing.assert_allclose(classifier._embedded, embedded, rtol=1e-12, atol=1e-12)

@@ -141,3 +141,11 @@ def test_missing_folder_is_named(tmp_path):
     path = tmp_path / "models" / "today" / "model.npz"
     with pytest.raises(FileNotFoundError, match=re.escape(f"the folder {path.parent} does not exist")):
         save_model(fitted("series")[0], path)
+
+
+def test_steps_that_do_not_fit_each_other_are_refused_without_another_format(tmp_path):
+    X, y = series()
+    inner = CovMetric(random_state=0).fit(SeriesCovariances().fit_transform(X), y)
+    pipeline = make_pipeline(SeriesCovariances().fit(X[:, :2]), inner)
+    with pytest.raises(ValueError, match=r"takes 3 .* but .*returns 2: fit all steps on the same examples$"):
+        save_model(pipeline, tmp_path / "model.npz")

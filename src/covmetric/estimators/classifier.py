@@ -18,6 +18,7 @@ from covmetric.estimators.cov_metric_cv import CovMetricCV
 from covmetric.estimators.explanation import Decision, DecisionExplanation, explain_decision
 from covmetric.estimators.learner_choice import AUTO, choose_learner
 from covmetric.estimators.references import Captions, References
+from covmetric.estimators.restoring import restored_on_failure
 from covmetric.estimators.saving import SavedEstimator
 from covmetric.learning.blend import Blend, BlendedRule
 from covmetric.learning.calibration import Calibration
@@ -294,10 +295,11 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         ValueError
             If X, y, groups, names, thumbnails or a parameter is invalid.
         """
-        array, classes, codes = check_labelled(self, X, y)
-        require_classes(classes)
-        captions = Captions.from_user(names, thumbnails, len(codes))
-        return self._fit_learner(array, classes, codes, groups, captions)
+        with restored_on_failure(self):
+            array, classes, codes = check_labelled(self, X, y)
+            require_classes(classes)
+            captions = Captions.from_user(names, thumbnails, len(codes))
+            return self._fit_learner(array, classes, codes, groups, captions)
 
     def _fit_learner(
         self, X: npt.NDArray[Any], classes: npt.NDArray[Any], codes: IntArray, groups: Any, captions: Captions
@@ -311,7 +313,6 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         blend, folds = _fit_blend(learner, X, codes, groups) if self.rule == AUTO else (None, None)
         if hasattr(self, "feature_names_in_"):
             learner.feature_names_in_ = self.feature_names_in_
-        # Nothing was assigned so far, so that a fit that fails leaves the classifier as it was.
         self.learner_, self.classes_, self._captions = learner, classes, captions
         self._fitted, self._embedded = fitted, embedded
         self._blend, self._folds, self._counts = blend, folds, None
@@ -376,34 +377,44 @@ class CovMetricClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             If X or y is invalid, or if y has a class that is not among the classes.
         """
         first_call = not hasattr(self, "learner_")
-        array, labels, codes = check_labelled(self, X, y, reset=first_call)
-        declared = labels if classes is None else np.unique(classes)
-        expected = declared if first_call else self.classes_
-        unexpected = ~np.isin(labels, expected)
-        if unexpected.any():
-            raise ValueError(
-                f"y has the class {labels[unexpected].tolist()[0]!r}, which is not among the classes "
-                f"{expected.tolist()}; pass all classes in the first call"
-            )
-        require_classes(expected)
-        codes = np.searchsorted(expected, labels)[codes]
-        captions = Captions.from_user(names, thumbnails, len(codes))
-        if first_call:
-            first_groups = None if groups is None else group_labels(groups, len(array))
-            return self._fit_learner(array, expected, codes, first_groups, captions)
+        with restored_on_failure(self, *([] if first_call else self._trained_learners())):
+            array, labels, codes = check_labelled(self, X, y, reset=first_call)
+            declared = labels if classes is None else np.unique(classes)
+            expected = declared if first_call else self.classes_
+            unexpected = ~np.isin(labels, expected)
+            if unexpected.any():
+                raise ValueError(
+                    f"y has the class {labels[unexpected].tolist()[0]!r}, which is not among the classes "
+                    f"{expected.tolist()}; pass all classes in the first call"
+                )
+            require_classes(expected)
+            codes = np.searchsorted(expected, labels)[codes]
+            captions = Captions.from_user(names, thumbnails, len(codes))
+            if first_call:
+                first_groups = None if groups is None else group_labels(groups, len(array))
+                return self._fit_learner(array, expected, codes, first_groups, captions)
+            return self._extend(array, codes, groups, captions)
+
+    def _trained_learners(self) -> list[Any]:
+        """Return the fitted learner and, if it is a search, the learner that it chose last."""
+        learner = self.learner_
+        return [learner, learner.best_estimator_] if isinstance(learner, CovMetricCV) else [learner]
+
+    def _extend(self, X: npt.NDArray[Any], codes: IntArray, groups: Any, captions: Captions) -> Self:
+        """Add checked examples to the references, and their pairs to the problem."""
+        *_, trained = self._trained_learners()
         learner, embedding = self.learner_, self.metric_.embedding
-        embedded = embedding.transform(array, n_jobs=learner.n_jobs)
-        all_groups = self._groups_with(groups, len(array))
+        embedded = embedding.transform(X, n_jobs=learner.n_jobs)
+        all_groups = self._groups_with(groups, len(X))
         numbers = None if all_groups is None else group_numbers(all_groups)
-        trained = learner.best_estimator_ if isinstance(learner, CovMetricCV) else learner
         with solving_with(trained.n_jobs, trained.executor):
             fitted = extend(self._fitted, embedded, codes, learner.random_state, numbers)
-        metric = None if fitted.result is None else fitted.learned_metric(embedding)
-        # Nothing was assigned so far, so that a call that fails leaves the classifier as it was.
-        if metric is not None:
-            learner._set_fitted(metric, fitted)
+        if fitted.result is not None:
+            learner._set_fitted(fitted.learned_metric(embedding), fitted)
         self._captions = self._captions.extended(captions, len(self._codes), len(codes))
-        self._fitted, self._embedded = fitted, np.concatenate([self._embedded, embedded])
+        # Without a prior, the examples of the problem are the references: one copy serves both.
+        all_embedded = fitted.examples if fitted.root is None else np.concatenate([self._embedded, embedded])
+        self._fitted, self._embedded = fitted, all_embedded
         self._group_labels, self._folds, self._counts = all_groups, None, None
         self._fit_rule(fitted.codes)
         return self

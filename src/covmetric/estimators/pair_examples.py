@@ -47,6 +47,12 @@ def examples_of_pairs(pairs: Any, preprocessor: Any = None) -> tuple[npt.NDArray
     if array.ndim not in (3, 4) or array.shape[1] != 2 or array.shape[0] == 0:
         indices = "" if preprocessor is None else ", or (K, 2) for indices into preprocessor"
         raise ValueError(f"pairs must have shape (K, 2, n, n), or (K, 2, d) for vectors{indices}; got {array.shape}")
+    if array.ndim == 4 and array.shape[2] != array.shape[3]:
+        raise ValueError(
+            f"pairs must have shape (K, 2, n, n), or (K, 2, d) for vectors; got {array.shape}. "
+            "If these are series of shape (K, 2, channels, times), compute the covariance matrices of "
+            "all series first, with SeriesCovariances from covmetric.descriptors"
+        )
     as_numbers("pairs", array)  # before the reshape, so that a message contains the index into the pairs
     return array.reshape(-1, *array.shape[2:]), np.arange(2 * len(array)).reshape(-1, 2)
 

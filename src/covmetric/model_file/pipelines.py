@@ -12,11 +12,9 @@ _WITHOUT_STEP = (None, "passthrough")
 
 def _get_state(pipeline: Any) -> dict[str, Any]:
     """Return the names and the steps; the memory belongs to the machine, and the rest is used by fit only."""
-    return {
-        "names": [name for name, _ in pipeline.steps],
-        "steps": [step for _, step in pipeline.steps],
-        "verbose": bool(pipeline.verbose),
-    }
+    names, steps = [name for name, _ in pipeline.steps], [step for _, step in pipeline.steps]
+    _check_widths(names, steps)
+    return {"names": names, "steps": steps, "verbose": bool(pipeline.verbose)}
 
 
 def _from_state(cls: Any, state: dict[str, Any]) -> Any:
@@ -53,7 +51,7 @@ def _check_widths(names: list[str], steps: list[Any]) -> None:
         if None not in (width, expected) and width != expected:
             raise ValueError(
                 f"the step {name[:80]!r} of a Pipeline takes {expected} channels or features, but {source[:80]!r} "
-                f"returns {width}"
+                f"returns {width}: fit all steps on the same examples"
             )
         width, source = _output_width(step), name
 

@@ -137,7 +137,7 @@ class ModelView:
     def how_to_measure(self) -> str:
         """How to measure the accuracy on new data, in a sentence. Only classifiers of examples have a command."""
         if self.compares_pairs:
-            return "To measure the accuracy on new pairs, call score(pairs, y) of the model in Python."
+            return "To measure the area under the ROC curve on new pairs, call score(pairs, y) of the model in Python."
         if self.classifier is None:
             return (
                 "A metric does not classify: to measure an accuracy, put its learner into a CovMetricClassifier, and "

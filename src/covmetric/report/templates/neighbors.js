@@ -13,6 +13,14 @@
     return element;
   };
 
+  const addName = (parent, name) => {  // lines break after slashes rather than within words
+    const element = add(parent, "span", "name");
+    name.split(/(?<=\/)/).forEach((piece, i) => {
+      if (i) add(element, "wbr");
+      element.append(piece);
+    });
+  };
+
   const list = (target, neighbors, label) => {
     if (!target) return;
     target.replaceChildren();
@@ -26,7 +34,7 @@
         image.width = image.height = 64;
         image.src = picture;
       }
-      add(entry, "span", "name", name);
+      addName(entry, name);
       if (other) add(entry, "span", "label", (label && label !== other ? "✗ " : "") + other);
       add(entry, "span", "distance", distance.toPrecision(3));
     }
@@ -35,13 +43,15 @@
 
   const choose = (place, focus) => {
     const query = data.queries[place];
-    const [name, label] = data.items[query.item];
+    const [name, label, picture] = data.items[query.item];
     options.forEach((option, i) => {
       option.setAttribute("aria-selected", i === place ? "true" : "false");
       option.tabIndex = i === place ? 0 : -1;
     });
     if (focus) options[place].focus();
     part("title").textContent = "Neighbours of " + name + (label ? " (" + label + ")" : "");
+    part("picture").hidden = !picture;
+    if (picture) part("picture").src = picture;
     part("note").textContent = query.note;
     part("note").hidden = !query.note;
     list(part("before"), query.before, label);
