@@ -443,6 +443,14 @@ def test_files_without_groups_are_sessions_of_their_own(run, home):
     assert [one["probabilities"] for one in trials] == [one["probabilities"] for one in alone[1]]
     message = run("predict", "sessions.model", "c.npz", names[0], code=2).err
     assert "has only one example" in message and "put it into one file with other examples of its session" in message
+    # A session of the training data may have the name of a new file.
+    for session, renamed in (("c", "a"), ("d", "b")):
+        shutil.copy(home / f"{session}.npz", home / renamed)
+        (home / renamed).rename(home / f"{renamed}.npz")
+    model[0].fit(X[old], groups=[f"{one}.npz" for one in sessions[old]])
+    save_model(model, home / "named.model")
+    named = json.loads(run("predict", "named.model", "a.npz", "b.npz", "--json").out)["predictions"]
+    assert [one["probabilities"] for one in named] == [one["probabilities"] for one in together]
     # A model that was fitted without groups takes no sessions.
     model[0].fit(X[old])
     save_model(model, home / "plain.model")
@@ -472,6 +480,29 @@ def test_results_are_not_written_over_what_is_read(run, home):
         message = run("compare", "own.npz", "--csv", other, "--report", "a.html", code=2).err
         assert f"--report and --csv would both write {other}" in message
     assert {name: (home / name).read_bytes() for name in before} == before
+
+
+def test_results_are_not_written_over_images_that_are_found(run, home):
+    """Readers follow links, take files without an ending, and files that a table names outside of its folder."""
+    photos = home / "photos"
+    for label in ("bark", "sand"):
+        shutil.copytree(home / "train" / label, home / "real" / label)
+    photos.mkdir()
+    (photos / "bark").symlink_to(home / "real" / "bark")
+    shutil.copytree(home / "real" / "sand", photos / "sand")
+    (photos / "sand" / "0.png").rename(photos / "sand" / "scan")
+    (photos / "sand" / "9.png").symlink_to(home / "real" / "sand" / "1.png")
+    with open(home / "named.csv", "w") as file:
+        file.write("name,label\n" + "".join(f"../real/{c}/{i}.png,{c}\n" for c in ("bark", "sand") for i in range(3)))
+    (home / "flat").mkdir()
+    before = {path: path.read_bytes() for path in sorted((home / "real").rglob("*.png"))}
+    for output in ("real/bark/0.png", "photos/sand/scan", "real/sand/1.png"):
+        message = run("fit", "photos", "-o", output, code=2).err
+        assert f"--out: {output} is read by the command" in message
+    message = run("fit", "flat", "--labels", "named.csv", "-o", "real/sand/2.png", code=2).err
+    assert "is read by the command" in message
+    assert {path: path.read_bytes() for path in before} == before
+    shutil.rmtree(photos), shutil.rmtree(home / "real"), shutil.rmtree(home / "flat")
 
 
 def test_warnings_about_pairs_reach_the_user(run, home):

@@ -171,6 +171,14 @@ def test_epochs_are_described_by_their_good_data_channels():
         SeriesCovariances().fit(epochs[:0])
 
 
+def test_filters_keep_the_names_of_the_channels():
+    bank = FilterBank([(5, 10), (10, 20)], 100.0).fit(epochs_of(["Fz", "Cz", "Pz"]))
+    again = FilterBank.from_state(bank.get_state())
+    assert again.feature_names_ == ["Fz", "Cz", "Pz"]
+    with pytest.raises(ValueError, match=r"in another order .* channel 0 is Cz instead of Fz"):
+        again.transform(epochs_of(["Cz", "Fz", "Pz"]))
+
+
 def test_other_objects_than_series_are_refused_with_the_remedy():
     mne = pytest.importorskip("mne")
     raw = mne.io.RawArray(noise()[0], mne.create_info(4, 100.0, "eeg"), verbose="error")

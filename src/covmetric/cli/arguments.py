@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 import math
-import mimetypes
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from covmetric.datasets.inputs import Inputs
 
 # The names of the arguments whose files the commands read, and of the options whose files they write.
 _READ, _WRITTEN = ("data", "labels", "model", "source", "query"), ("out", "report", "html", "csv")
@@ -207,8 +210,26 @@ def check_page(option: str, path: Path | None) -> None:
         require_jinja()
 
 
+def written_files(options: argparse.Namespace) -> dict[str, Path]:
+    """Return the files that a command writes.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        The parsed arguments of any subcommand.
+
+    Returns
+    -------
+    dict from str to Path
+        The files by the name of their option.
+    """
+    return {name: path for name in _WRITTEN if isinstance(path := getattr(options, name, None), Path)}
+
+
 def check_inputs_are_kept(options: argparse.Namespace) -> None:
-    """Raise ValueError if a result would be written over what the command reads, or over another result.
+    """Raise ValueError if a result would be written over a file that the command reads, or over another result.
+
+    Folders of images are checked by `check_images_are_kept`, once their images are known.
 
     Parameters
     ----------
@@ -220,28 +241,40 @@ def check_inputs_are_kept(options: argparse.Namespace) -> None:
     ValueError
         If two of the files are the same.
     """
-    given = {name: value for name, value in vars(options).items() if isinstance(value, Path)}
-    files = [path for path in getattr(options, "files", ()) if path.is_file()]
-    read = [*(given[name] for name in _READ if name in given), *files]
+    given = [path for name in _READ if isinstance(path := getattr(options, name, None), Path)]
+    read = [path for path in (*given, *getattr(options, "files", ())) if path.is_file()]
     written: dict[str, Path] = {}
-    for name in _WRITTEN:
-        if name not in given:
-            continue
-        path = given[name]
-        if path.is_file() and any(_reads(other, path) for other in read):
-            raise ValueError(f"--{name}: {path} is read by the command, give the result another name")
+    for name, path in written_files(options).items():
+        _check_kept(name, path, read)
         for first, other in written.items():
             if path.resolve() == other.resolve():
                 raise ValueError(f"--{first} and --{name} would both write {path}, give one of them another name")
         written[name] = path
 
 
-def _reads(source: Path, path: Path) -> bool:
-    """Return whether a command that reads a file or a folder of images would read an existing file."""
-    if not source.is_dir():
-        return source.exists() and path.samefile(source)
-    is_image = (mimetypes.guess_type(path.name)[0] or "").startswith("image/")
-    return is_image and path.resolve().is_relative_to(source.resolve())
+def check_images_are_kept(written: Mapping[str, Path], inputs: Inputs) -> None:
+    """Raise ValueError if a result would be written over an image that the command has found.
+
+    Parameters
+    ----------
+    written : mapping from str to Path
+        The files that the command writes, by the name of their option.
+    inputs : Inputs
+        What the command has found.
+
+    Raises
+    ------
+    ValueError
+        If one of the files is one of the images.
+    """
+    if inputs.kind == "images":
+        for name, path in written.items():
+            _check_kept(name, path, inputs.examples)
+
+
+def _check_kept(name: str, path: Path, read: Iterable[Path]) -> None:
+    if path.is_file() and any(path.samefile(one) for one in read):
+        raise ValueError(f"--{name}: {path} is read by the command, give the result another name")
 
 
 def check_output(option: str, path: Path) -> None:

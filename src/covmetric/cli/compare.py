@@ -16,6 +16,7 @@ from covmetric.cli.arguments import (
     nonnegative_number,
     number_of_jobs,
     say_page,
+    written_files,
 )
 from covmetric.cli.command import INCOMPLETE, Command
 from covmetric.cli.data import add_data_arguments, print_skipped, read_data, shows_progress
@@ -104,7 +105,14 @@ def run(options: argparse.Namespace) -> int | None:
     check_page("--report", options.report)
     progress = shows_progress(options)
     data = read_data(
-        options.data, options.kind, options.features, options.jobs, options.labels, options.skip_broken, progress
+        options.data,
+        options.kind,
+        options.features,
+        options.jobs,
+        options.labels,
+        options.skip_broken,
+        progress,
+        written_files(options),
     )
     print_skipped(data.skipped, options.command)
     if options.unseen:

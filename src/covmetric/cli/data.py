@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from covmetric.cli.arguments import check_images_are_kept
 from covmetric.cli.messages import in_words_of_the_command
 
 if TYPE_CHECKING:
@@ -71,7 +72,9 @@ def shows_progress(options: argparse.Namespace) -> bool:
     return not getattr(options, "json", False) and sys.stderr is not None and sys.stderr.isatty()
 
 
-def read_labelled(path: Path, kind: str | None = None, labels: Path | None = None) -> Inputs:
+def read_labelled(
+    path: Path, kind: str | None = None, labels: Path | None = None, written: Mapping[str, Path] | None = None
+) -> Inputs:
     """Read labelled examples, and print on the standard error how many images have no label.
 
     Parameters
@@ -82,6 +85,8 @@ def read_labelled(path: Path, kind: str | None = None, labels: Path | None = Non
         The kind of data. None means that it is detected.
     labels : Path or None, default=None
         A CSV file with labels.
+    written : mapping from str to Path, or None, default=None
+        The files that the command writes, by the name of their option.
 
     Returns
     -------
@@ -93,11 +98,12 @@ def read_labelled(path: Path, kind: str | None = None, labels: Path | None = Non
     FileNotFoundError
         If a path does not exist.
     ValueError
-        If the file or folder does not hold the expected data.
+        If the file or folder does not hold the expected data, or if the command would write over an image.
     """
     from covmetric.datasets.inputs import read_inputs
 
     inputs = read_inputs(path, kind, labels)
+    check_images_are_kept(written or {}, inputs)
     if inputs.n_unlabelled:
         what = "1 image has" if inputs.n_unlabelled == 1 else f"{inputs.n_unlabelled} images have"
         left_out = "is" if inputs.n_unlabelled == 1 else "are"
@@ -113,6 +119,7 @@ def read_data(
     labels: Path | None = None,
     skip_broken: bool = False,
     progress: bool = False,
+    written: Mapping[str, Path] | None = None,
 ) -> DescribedInputs:
     """Read matrices from a file, or compute them from the series of a file or the images of a folder.
 
@@ -132,6 +139,8 @@ def read_data(
         Whether files that are not images are left out.
     progress : bool, default=False
         Whether to show a progress bar.
+    written : mapping from str to Path, or None, default=None
+        The files that the command writes, by the name of their option.
 
     Returns
     -------
@@ -145,7 +154,7 @@ def read_data(
     ValueError
         If the file or folder does not hold the expected data.
     """
-    inputs = read_labelled(path, kind, labels)
+    inputs = read_labelled(path, kind, labels, written)
     if inputs.kind == "vectors":
         raise ValueError(
             f"{path} holds vectors of {inputs.examples.shape[1]} entries, but the methods to compare take matrices, "

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from covmetric.cli.arguments import add_report_argument, check_page, say_page
+from covmetric.cli.arguments import add_report_argument, check_page, say_page, written_files
 from covmetric.cli.command import INCOMPLETE, Command
 from covmetric.cli.data import add_data_arguments, print_skipped, read_labelled, read_model_view, short, usable_images
 from covmetric.cli.tables import print_json, print_wrapped
@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> int | None:
     check_page("--report", options.report)
     view = read_model_view(options.model)
     kind = None if options.data.is_dir() else view.kind
-    inputs = read_labelled(options.data, kind, options.labels)
+    inputs = read_labelled(options.data, kind, options.labels, written_files(options))
     if inputs.kind != view.kind:
         raise ValueError(f"{options.data} holds {inputs.kind}, but the model takes {view.kind}")
     view.check_channels(options.data, inputs.channels)

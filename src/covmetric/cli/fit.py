@@ -13,6 +13,7 @@ from covmetric.cli.arguments import (
     nonnegative_number,
     number_of_jobs,
     positive_number,
+    written_files,
 )
 from covmetric.cli.command import INCOMPLETE, INTERRUPTED, Command
 from covmetric.cli.data import add_data_arguments, print_skipped, read_labelled, shows_progress
@@ -88,7 +89,7 @@ def run(options: argparse.Namespace) -> int | None:
     """
     _check_options(options)
     check_output("-o", options.out)
-    inputs = read_labelled(options.data, options.kind, options.labels)
+    inputs = read_labelled(options.data, options.kind, options.labels, written_files(options))
 
     from covmetric.models import save_model
     from covmetric.tasks import FitSettings, ModelView, fit_model, summary

@@ -7,7 +7,7 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from covmetric.cli.arguments import check_page, integer_at_least
+from covmetric.cli.arguments import check_images_are_kept, check_page, integer_at_least, written_files
 from covmetric.cli.command import Command
 from covmetric.cli.data import read_model_view
 from covmetric.cli.tables import print_json
@@ -55,6 +55,7 @@ def run(options: argparse.Namespace) -> int | None:
     from covmetric.tasks import example_names
 
     inputs = read_queries([options.query], view.kind, view.check_channels)
+    check_images_are_kept(written_files(options), inputs)
     with example_names(inputs.names):
         found = view.neighbors(inputs.examples, options.k, inputs.groups)
     if options.json:

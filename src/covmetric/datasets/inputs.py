@@ -243,10 +243,14 @@ def read_queries(
 
 
 def _groups_of(path: Path, part: Inputs) -> npt.NDArray[Any]:
-    """Return the groups of the examples in a file: those that it has, or the file itself."""
+    """Return the groups of the examples in a file: those that it has, or the file itself.
+
+    A group of the training data may have the name of the file, so that the label is one that nobody writes.
+    """
     if part.groups is not None:
         return np.asarray(part.groups, dtype=object)
-    return np.full(len(part), str(path) if len(part) > 1 else "files of one example", dtype=object)
+    label = f"the file {path}" if len(part) > 1 else "the files of one example"
+    return np.full(len(part), label, dtype=object)
 
 
 def _common_channels(paths: list[Path], parts: list[Inputs]) -> list[str] | None:

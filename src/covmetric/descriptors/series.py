@@ -9,7 +9,6 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Bunch
-from sklearn.utils.validation import check_is_fitted
 
 from covmetric._utils.parallel import run_calls
 from covmetric._utils.threads import limited_threads
@@ -17,11 +16,11 @@ from covmetric._utils.tuning import SERIES_PER_JOB
 from covmetric._utils.validation import FloatArray, as_floats, check_counts, check_n_jobs, first_index, is_number
 from covmetric._utils.warning import warn
 from covmetric.descriptors.base import Descriptor
+from covmetric.descriptors.channel_names import NamedChannels
 from covmetric.descriptors.epochs import data_channels, data_of_epochs
-from covmetric.descriptors.saving import SavedDescriptor
 
 
-class SeriesCovariances(Descriptor):
+class SeriesCovariances(NamedChannels, Descriptor):
     """Covariance matrices of the channels of series, computed by pyRiemann's estimators.
 
     Unlike ``pyriemann.estimation.Covariances``, this class accepts series of different lengths, checks them, and uses
@@ -58,8 +57,6 @@ class SeriesCovariances(Descriptor):
     """
 
     input_kind = "series"
-    fitted_counts = ("n_channels_",)
-    fitted_names = ("feature_names_",)
 
     def __init__(self, estimator: str | Callable[..., Any] = "oas", n_jobs: int | None = None) -> None:
         self.estimator = estimator
@@ -107,71 +104,6 @@ class SeriesCovariances(Descriptor):
         self.n_channels_ = series[0].shape[0]
         _warn_of_times_first(self.n_channels_, max(one.shape[1] for one in series))
         return self.set_names(data_channels(X))
-
-    def set_names(self, names: Sequence[str] | None) -> Self:
-        """Set the names of the channels, which plots, reports and explanations show.
-
-        Parameters
-        ----------
-        names : sequence of str or None
-            One name per channel; None if they are not known.
-
-        Returns
-        -------
-        self
-            The descriptor.
-
-        Raises
-        ------
-        ValueError
-            If the number of names differs from the number of channels.
-        """
-        check_is_fitted(self, "n_channels_")
-        if hasattr(self, "feature_names_"):
-            delattr(self, "feature_names_")
-        if names is not None:
-            if len(names) != self.n_channels_:
-                raise ValueError(f"there are {len(names)} names, but {self.n_channels_} channels")
-            self.feature_names_: list[str] = [str(name) for name in names]
-        return self
-
-    @classmethod
-    def from_state(cls, state: dict[str, Any]) -> Self:
-        descriptor = super().from_state(state)
-        names = getattr(descriptor, "feature_names_", None)
-        if names is not None and len(names) != getattr(descriptor, "n_channels_", None):
-            raise ValueError(f"feature_names_ of {cls.__name__} must have one name per channel, got {len(names)}")
-        return descriptor
-
-    def check_names(self, names: Sequence[str] | None) -> None:
-        """Raise ValueError if series have other channels, or in another order, than those of `fit`.
-
-        Parameters
-        ----------
-        names : sequence of str or None
-            The names of the channels; None if they are not known.
-
-        Raises
-        ------
-        ValueError
-            If both are known and differ.
-        """
-        expected = getattr(self, "feature_names_", None)
-        if names is None or expected is None or list(names) == expected:
-            return
-        if sorted(names) == sorted(expected):
-            i = next(i for i, name in enumerate(names) if name != expected[i])
-            raise ValueError(
-                f"the channels are in another order than those of the training data: channel {i} is {names[i]} instead "
-                f"of {expected[i]}; reorder them, in MNE with epochs.reorder_channels"
-            )
-        missing = [name for name in expected if name not in names]
-        unknown = [name for name in names if name not in expected]
-        raise ValueError(
-            f"the channels differ from those of the training data (missing: {_listed(missing)}; unknown: "
-            f"{_listed(unknown)}): choose the same ones, in MNE with epochs.pick, or rename them; bad channels count "
-            "as missing, epochs.interpolate_bads mends them"
-        )
 
     def transform(self, X: Any) -> FloatArray:
         """Compute the covariance matrix of each series.
@@ -221,11 +153,6 @@ def _refuse_path(value: Any) -> None:
         )
 
 
-def _listed(names: Sequence[str]) -> str:
-    """Return the first names."""
-    return (", ".join(names[:4]) or "none") + (", ..." if len(names) > 4 else "")
-
-
 def _warn_of_times_first(n_channels: int, n_times: int) -> None:
     """Warn of arrays of shape (l, times, channels): there would be no error, but matrices of the wrong size."""
     if n_channels > 2 * n_times:
@@ -245,7 +172,7 @@ def _covariances(series: list[FloatArray], estimator: Any) -> FloatArray:
         return np.concatenate([np.asarray(covariances(one[None], estimator), dtype=np.float64) for one in series])
 
 
-class FilterBank(SavedDescriptor, TransformerMixin, BaseEstimator):
+class FilterBank(NamedChannels, TransformerMixin, BaseEstimator):
     """Band-pass filters whose outputs are stacked as channels.
 
     Series of shape (channels, times) become series of shape (bands * channels, times). Their covariance matrices
@@ -267,6 +194,8 @@ class FilterBank(SavedDescriptor, TransformerMixin, BaseEstimator):
         The number of channels of the series that `fit` has seen.
     n_channels_out_ : int
         The number of channels of the filtered series.
+    feature_names_ : list of str
+        The names of the channels, if `fit` has seen epochs of MNE.
 
     See Also
     --------
@@ -279,8 +208,6 @@ class FilterBank(SavedDescriptor, TransformerMixin, BaseEstimator):
     >>> FilterBank([(12, 14), (16, 18), (20, 22)], sfreq=250).fit_transform(X).shape
     (5, 24, 500)
     """
-
-    fitted_counts = ("n_channels_",)
 
     def __init__(self, bands: Sequence[tuple[float, float]], sfreq: float, order: int = 4) -> None:
         self.bands = bands
@@ -316,7 +243,7 @@ class FilterBank(SavedDescriptor, TransformerMixin, BaseEstimator):
         """
         self.n_channels_ = check_series(X)[0].shape[0]
         self.check_settings()
-        return self
+        return self.set_names(data_channels(X))
 
     def transform(self, X: Any) -> FloatArray | list[FloatArray]:
         """Filter each series with all bands.
@@ -339,6 +266,7 @@ class FilterBank(SavedDescriptor, TransformerMixin, BaseEstimator):
         from scipy.signal import sosfiltfilt
 
         self.check_settings()
+        self.check_names(data_channels(X))
         series = check_series(X, getattr(self, "n_channels_", None))
         needed = 3 * (2 * self.order + 1) + 1
         for i, one in enumerate(series):

@@ -13,7 +13,8 @@ from sklearn.metrics import euclidean_distances
 from sklearn.pipeline import Pipeline
 
 from covmetric._utils.validation import FloatArray
-from covmetric.descriptors import Descriptor, ImageCovariances, SeriesCovariances, feature_names
+from covmetric.descriptors import Descriptor, ImageCovariances, feature_names
+from covmetric.descriptors.channel_names import NamedChannels
 from covmetric.estimators import CovMetricClassifier, CovMetricCV, CovMetricPairs, ImagePatchClassifier, Recentre
 from covmetric.estimators.grid import RULE_PARAMS, prior_choices
 from covmetric.learning.rules import describe_rule
@@ -292,7 +293,7 @@ class ModelView:
         ValueError
             If they are known and differ.
         """
-        if isinstance(self._steps[0], SeriesCovariances):
+        if isinstance(self._steps[0], NamedChannels):
             try:
                 self._steps[0].check_names(names)
             except ValueError as error:
