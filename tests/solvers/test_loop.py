@@ -42,8 +42,11 @@ class ScriptedProblem:
 
     in_memory = True
 
+    def zero_multipliers(self):
+        return np.zeros(self.n_pairs)
+
     def finite_multipliers(self, multipliers):
-        return multipliers if np.isfinite(multipliers).all() else np.zeros(self.n_pairs)
+        return multipliers if np.isfinite(multipliers).all() else self.zero_multipliers()
 
     def pair_arrays(self, point):
         return point.multipliers, np.maximum(point.ratios, 1.0)
@@ -390,7 +393,10 @@ def test_multipliers_that_are_not_finite_count_as_zeros():
     np.testing.assert_array_equal(problem.calls[1][1], np.zeros(2))
 
 
-def test_a_metric_that_is_refused_is_derived_from_the_multipliers():
+@pytest.mark.parametrize("multipliers", [np.ones(2), None])
+def test_a_metric_that_is_refused_is_derived_from_the_multipliers(multipliers):
+    """Without multipliers, zeros take their place: Newton's method forms none while it is far from the optimum."""
+
     class Refusing(ScriptedProblem):
         def certified_arrays(self, W, multipliers, tol=1e-6):
             if W is not None and W[0, 0] == 5.0:
@@ -399,9 +405,10 @@ def test_a_metric_that_is_refused_is_derived_from_the_multipliers():
 
     problem = Refusing(gaps(1.0))
     start = problem.certified_arrays(np.zeros((2, 2)), np.zeros(2))
-    solver = Untidy(np.full((2, 2), 5.0), np.ones(2))
+    solver = Untidy(np.full((2, 2), 5.0), multipliers)
     result = run(problem, solver, tol=1e-3, max_iter=1, start=start, started=0.0, rng=None, callback=None)
-    assert problem.calls[-1][0] is None
+    assert problem.calls[1][0] is None
+    np.testing.assert_array_equal(problem.calls[1][1], np.zeros(2) if multipliers is None else multipliers)
     assert result.n_iter == 1
 
 

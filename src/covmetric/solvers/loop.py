@@ -243,6 +243,7 @@ class _Run(Generic[State]):
         try:
             point: CertifiedPoint = self.problem.certified_arrays(W, multipliers, self.record.tol)
         except ValueError:  # W is too ill-conditioned to be stored
+            multipliers = self.problem.zero_multipliers() if multipliers is None else multipliers
             point = self.problem.certified_arrays(None, multipliers, self.record.tol)
         return point
 
