@@ -4,7 +4,7 @@ Hand gestures in the next session
 
 Eight electrodes around the forearm record two people who make five gestures, in two sessions each. A metric is learned
 from the first session of one person and tested in the second. The recordings are real, and are read from an installed
-geomstats (``pip install "covmetric[demo]"``).
+geomstats (``pip install "geomstats<3" pandas``).
 """
 
 # %%

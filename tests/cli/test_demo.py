@@ -118,4 +118,4 @@ def test_too_long_windows_are_refused(tmp_path, capsys):
 def test_missing_recordings_name_the_extra_to_install(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("covmetric.datasets.emg.find_spec", lambda _: None)
     assert main(["demo", "--json", "--out", str(tmp_path / "demo.png")]) == 2
-    assert 'pip install "covmetric[demo]"' in capsys.readouterr().err
+    assert 'pip install "geomstats<3" pandas' in capsys.readouterr().err

@@ -19,5 +19,5 @@ def test_gestures_sessions_and_rounds():
 
 def test_without_geomstats_the_error_names_the_extra(monkeypatch):
     monkeypatch.setattr("covmetric.datasets.emg.find_spec", lambda _: None)
-    with pytest.raises(ImportError, match=r'pip install "covmetric\[demo\]"'):
+    with pytest.raises(ImportError, match=r'pip install "geomstats<3" pandas'):
         load_emg()

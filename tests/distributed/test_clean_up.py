@@ -9,7 +9,7 @@ import pytest
 
 from tests.distributed.clusters import two_workers, wait_until, worker_pids
 
-psutil = pytest.importorskip("psutil", reason='Dask is not installed: pip install "covmetric[dask]"')
+psutil = pytest.importorskip("psutil", reason='Dask is not installed: pip install "dask[array]" distributed')
 pytest.importorskip("distributed")
 
 

@@ -12,7 +12,7 @@ from tests import naive
 from tests.data import classes_of_matrices
 from tests.neighbors.contract import KINDS, vectors
 
-dask = pytest.importorskip("dask", reason='Dask is not installed: pip install "covmetric[dask]"')
+dask = pytest.importorskip("dask", reason='Dask is not installed: pip install "dask[array]" distributed')
 da = pytest.importorskip("dask.array")
 
 

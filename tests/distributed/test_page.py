@@ -12,7 +12,7 @@ BLOCK = re.compile(r"(<!-- not run: .*? -->\n)?^```python\n(.*?)^```$", re.MULTI
 
 
 def test_the_page_runs(capsys, tmp_path, monkeypatch):
-    pytest.importorskip("distributed", reason='Dask is not installed: pip install "covmetric[dask]"')
+    pytest.importorskip("distributed", reason='Dask is not installed: pip install "dask[array]" distributed')
     found = BLOCK.findall(PAGE.read_text(encoding="utf-8"))
     code = [text for reason, text in found if not reason]
     assert (len(code), len(found)) == (5, 7)

@@ -30,7 +30,7 @@ from tests.distributed.clusters import (
 from tests.problem.points import random_metric
 from tests.solvers.blocks.test_solver import check_best_so_far, random_problem
 
-pytest.importorskip("distributed", reason='Dask is not installed: pip install "covmetric[dask]"')
+pytest.importorskip("distributed", reason='Dask is not installed: pip install "dask[array]" distributed')
 pytestmark = pytest.mark.usefixtures("small_blocks")
 
 Y = np.arange(20) % 3

@@ -31,7 +31,7 @@ from tests.descriptors.contract import examples_for
 from tests.distributed.clusters import allowed_failures, kill_a_busy_worker, wait_until, worker_pids
 from tests.images import write_objects
 
-da = pytest.importorskip("dask.array", reason='Dask is not installed: pip install "covmetric[dask]"')
+da = pytest.importorskip("dask.array", reason='Dask is not installed: pip install "dask[array]" distributed')
 db = pytest.importorskip("dask.bag")
 
 X, Y = classes_of_matrices(40, n=4)
@@ -281,5 +281,5 @@ def test_other_numbers_of_channels_are_refused():
 
 def test_without_dask_the_remedy_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "dask.array", None)
-    with pytest.raises(ImportError, match=r'pip install "covmetric\[dask\]"'):
+    with pytest.raises(ImportError, match=r'pip install "dask\[array\]" distributed'):
         transform_blocks(ImageCovariances(), BAG)

@@ -111,7 +111,7 @@ def test_other_executors_are_refused(executor, small_blocks):
 
 
 def test_no_client_is_a_clear_error(small_blocks):
-    pytest.importorskip("distributed", reason='Dask is not installed: pip install "covmetric[dask]"')
+    pytest.importorskip("distributed", reason='Dask is not installed: pip install "dask[array]" distributed')
     X, y = examples()
     with pytest.raises(ValueError, match=r"there is no client: create a dask\.distributed\.Client first"):
         learner(executor="dask").fit(X, y)

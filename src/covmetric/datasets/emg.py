@@ -19,7 +19,7 @@ def load_emg(window: int = 250, step: int | None = None, descriptor: Any = None)
 
     Two people took part in two sessions each. A session has six rounds of the gestures rest, rock, paper, scissors and
     ok, held for 25 seconds each. The recordings are part of geomstats 2.8 (MIT licence) and are read from its
-    installation: ``pip install "covmetric[demo]"``.
+    installation: ``pip install "geomstats<3" pandas``.
 
     Parameters
     ----------
@@ -86,4 +86,4 @@ def _recordings_path() -> Path:
     for folder in (spec.submodule_search_locations or []) if spec else []:
         if (Path(folder) / _FILE).is_file():
             return Path(folder) / _FILE
-    raise ImportError('the EMG recordings are part of geomstats 2.8: pip install "covmetric[demo]"')
+    raise ImportError('the EMG recordings are part of geomstats 2.8: pip install "geomstats<3" pandas')

@@ -45,7 +45,7 @@ def read_image(source: Any) -> FloatArray:
     ----------
     source : path, PIL.Image.Image or array
         The image. Files may have any format that Pillow reads, and need the package pillow
-        (``pip install "covmetric[images]"``). Grey images of 1, 8, 16 or 32 bits give two-dimensional arrays. Palettes,
+        (``pip install pillow``). Grey images of 1, 8, 16 or 32 bits give two-dimensional arrays. Palettes,
         CMYK, YCbCr, HSV and Lab are converted to RGB. Transparency is dropped without blending; see
         `read_image_and_mask`. Only the first frame of animations and stacks is read. The EXIF orientation
         is applied, so that the image is upright as in an image viewer.
@@ -323,7 +323,7 @@ def _import_pillow() -> Any:
     try:
         return import_module("PIL.Image")
     except ImportError as error:
-        raise ImportError('reading image files needs the package pillow: pip install "covmetric[images]"') from error
+        raise ImportError("reading image files needs the package pillow: pip install pillow") from error
 
 
 def _reason(error: Exception, source: Any = None) -> str:

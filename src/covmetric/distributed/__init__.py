@@ -1,4 +1,7 @@
-"""Descriptors, learned metrics and exact neighbours on the collections of Dask (``pip install "covmetric[dask]"``)."""
+"""Descriptors, learned metrics and exact neighbours on the collections of Dask.
+
+They need ``pip install "dask[array]" distributed``.
+"""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ def import_dask(module: str) -> Any:
     try:
         return import_module(module)
     except ImportError as error:
-        raise ImportError(f'{module} is not installed: pip install "covmetric[dask]"') from error
+        raise ImportError(f'{module} is not installed: pip install "dask[array]" distributed') from error
 
 
 def is_dask_array(value: Any) -> bool:

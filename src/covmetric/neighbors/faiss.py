@@ -15,7 +15,7 @@ class FaissSearch(BruteSearch):
     """Exact search by FAISS's brute force in float32, with the proof of `BruteSearch`.
 
     The lists of candidates are as long as the proof requires, given the rounding errors of float32. The search needs
-    the package faiss-cpu: ``pip install "covmetric[faiss]"``.
+    the package faiss-cpu: ``pip install faiss-cpu``.
 
     Parameters
     ----------
@@ -47,4 +47,4 @@ def _import_faiss() -> Any:
     try:
         return import_module("faiss")
     except ImportError as error:
-        raise ImportError('algorithm "faiss" needs the package faiss-cpu: pip install "covmetric[faiss]"') from error
+        raise ImportError('algorithm "faiss" needs the package faiss-cpu: pip install faiss-cpu') from error

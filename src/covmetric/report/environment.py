@@ -74,7 +74,7 @@ def environment() -> Any:
     try:
         jinja2 = import_module("jinja2")
     except ImportError as error:
-        raise ImportError('a report needs the package jinja2: pip install "covmetric[report]"') from error
+        raise ImportError("a report needs the package jinja2: pip install jinja2") from error
     return jinja2.Environment(
         loader=jinja2.PackageLoader("covmetric.report"),
         autoescape=True,

@@ -37,7 +37,7 @@ def data_uri(picture: Any) -> str:
     try:
         pillow = import_module("PIL.Image")
     except ImportError as error:
-        raise ImportError('pictures in a report need the package pillow: pip install "covmetric[images]"') from error
+        raise ImportError("pictures in a report need the package pillow: pip install pillow") from error
     target = io.BytesIO()
     pillow.fromarray(picture).save(target, "JPEG", quality=80)
     return "data:image/jpeg;base64," + base64.b64encode(target.getvalue()).decode("ascii")

@@ -98,7 +98,9 @@ def _current_client() -> Any:
     try:
         from distributed import get_client
     except ImportError:
-        raise ValueError("executor is 'dask', but Dask is not installed: pip install \"covmetric[dask]\"") from None
+        raise ValueError(
+            "executor is 'dask', but Dask is not installed: pip install \"dask[array]\" distributed"
+        ) from None
     try:
         return get_client()
     except ValueError:
