@@ -79,6 +79,8 @@ def run(options: argparse.Namespace) -> int | None:
         print_json(result)
     else:
         print_evaluation(evaluation)
+        if evaluation.errors and view.note_on_probabilities:
+            print_wrapped(view.note_on_probabilities)
     if options.report is not None:
         say_page(options)
     return INCOMPLETE if skipped else None

@@ -346,7 +346,10 @@ def _drop_frames(error: BaseException | None) -> None:
 def _as_list(images: Any) -> list[Any]:
     """Return the images as a list; refuse a single image."""
     if isinstance(images, str | bytes | os.PathLike) or not hasattr(images, "__iter__"):
-        raise ValueError(f"images must be a list of paths or arrays, got {images!r}; write [image] for a single image")
+        remedy = "write [image] for a single image"
+        if isinstance(images, str | os.PathLike) and os.path.isdir(images):
+            remedy = "list the images of the folder, or use covmetric.datasets.load_image_folder"
+        raise ValueError(f"images must be a list of paths or arrays, got {images!r}; {remedy}")
     is_numeric = isinstance(images, np.ndarray) and images.dtype.kind in "biufc"
     # An array of shape (rows, columns, 3) is more likely a colour image than a list of images with three columns.
     if is_numeric and (images.ndim not in (3, 4) or (images.ndim == 3 and images.shape[2] == 3)):

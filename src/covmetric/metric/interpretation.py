@@ -85,7 +85,8 @@ class Patterns:
         Returns
         -------
         str
-            The values and names in descending order of magnitude. Complex values have the form "magnitude@angle".
+            The values and names in descending order of magnitude. Complex values have the form
+            ``magnitude@angle``.
         """
         pattern = self.patterns[i] / np.linalg.norm(self.patterns[i])
         largest = np.argsort(-np.abs(pattern), kind="stable")[:entries]

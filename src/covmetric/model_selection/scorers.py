@@ -125,9 +125,11 @@ def vectors_or_distances(estimator: Any, X: Any) -> tuple[Any, str]:
         return np.asarray(estimator.transform(X)), "euclidean"
     if hasattr(estimator, "pairwise"):
         return estimator.pairwise(X), "precomputed"
+    remedy = "a metric learner or another transformer, without a classifier at the end"
+    if hasattr(estimator, "learner_"):
+        remedy = "its metric learner, the attribute learner_"
     raise ValueError(
-        f"{type(estimator).__name__} has no method transform or pairwise, so that it has no distances; pass a metric "
-        "learner or another transformer, without a classifier at the end"
+        f"{type(estimator).__name__} has no method transform or pairwise, so that it has no distances; pass {remedy}"
     )
 
 

@@ -165,7 +165,7 @@ class RetrievalDisplay:
                 name = "" if other is None else f"{shortened(other, 12)}  "
                 right = None if label is None or other is None else bool(label == other)
                 mark = "\u00d7 " if right is False else ""
-                _show(self.ax_[i, j + 1], neighbor, f"{mark}{name}{self.distances[i][j]:.3g}", right)
+                _show(self.ax_[i, j + 1], neighbor, f"{mark}{name}{self.distances[i][j]:#.3g}", right)
         return self
 
 

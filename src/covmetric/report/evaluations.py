@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from covmetric.datasets.inputs import Inputs
-from covmetric.learning.rules import describe_rule
+from covmetric.learning.rules import describe_rule, note_on_probabilities
 from covmetric.report.certificate import certificate_section
 from covmetric.report.confusion import confusion_plot
 from covmetric.report.content import Bullets, Facts, Page, Plots, Section, Table
@@ -123,7 +123,8 @@ def _accuracy(run: Mapping[str, Any]) -> list[Any]:
                 rows,
             )
         )
-    return [*parts, Bullets(_NOT_PROVEN)]
+    note = note_on_probabilities((run.get("model") or {}).get("rule") or {})
+    return [*parts, Bullets([*_NOT_PROVEN, *([note] if note else [])])]
 
 
 def _model_sections(view: ModelView, inputs: Inputs | None, run: Mapping[str, Any]) -> list[Section]:

@@ -21,17 +21,17 @@ from covmetric.report.origin import made_by, origin_sections
 from covmetric.tasks import Accuracies, ModelView, measured_accuracies, package_versions, pairs_in_words
 
 
-def model_page(model: Any, name: str, command: str) -> Page:
+def model_page(model: Any, name: str = "model", command: str | None = None) -> Page:
     """Return the page of a fitted model.
 
     Parameters
     ----------
     model : fitted estimator of covmetric, LearnedMetric, or Pipeline with one
         The model, for example from `load_model`.
-    name : str
+    name : str, default="model"
         Its name.
-    command : str
-        The command that makes the page.
+    command : str or None, default=None
+        What makes the page, for its last section. None means a call of this function.
 
     Returns
     -------
@@ -48,7 +48,7 @@ def model_page(model: Any, name: str, command: str) -> Page:
     >>> from covmetric import CovMetricClassifier
     >>> from covmetric.datasets import make_spd_classes
     >>> data = make_spd_classes(n_classes=2, n_per_class=10, n=3)
-    >>> page = model_page(CovMetricClassifier(random_state=0).fit(data.X, data.y), "spd", "covmetric report spd.npz")
+    >>> page = model_page(CovMetricClassifier(random_state=0).fit(data.X, data.y), "spd")
     >>> [section.title for section in page.sections]
     ['Accuracy', 'Neighbours', 'What was learned', 'Data', 'Certificate', 'Parameters', 'How this page was made']
     """
@@ -62,7 +62,12 @@ def model_page(model: Any, name: str, command: str) -> Page:
         Section("What was learned", [Plots(model_plots(model, references))]),
         data_section({}, _facts(model, references)),
         certificate_section(view.certificate()),
-        *origin_sections(view.parameters(), package_versions(), command, title="How this page was made"),
+        *origin_sections(
+            view.parameters(),
+            package_versions(),
+            command or f"covmetric.report.model_page(model, {name!r})",
+            title="How this page was made",
+        ),
     ]
     return Page(f"Model {name}", _headline(model, view, references, measured, _score(learner)), sections, made_by())
 

@@ -17,7 +17,7 @@ from covmetric.descriptors import Descriptor, ImageCovariances, feature_names
 from covmetric.descriptors.channel_names import NamedChannels
 from covmetric.estimators import CovMetricClassifier, CovMetricCV, CovMetricPairs, ImagePatchClassifier, Recentre
 from covmetric.estimators.grid import RULE_PARAMS, prior_choices
-from covmetric.learning.rules import describe_rule
+from covmetric.learning.rules import describe_rule, note_on_probabilities
 from covmetric.metric import LearnedMetric
 from covmetric.metric.channel_names import names_in_pipeline
 
@@ -159,6 +159,11 @@ class ModelView:
         last = self._steps[-1]
         extra = {"decision": last.decision} if isinstance(last, ImagePatchClassifier) else {}
         return {**self.classifier.rule_, **extra}
+
+    @property
+    def note_on_probabilities(self) -> str:
+        """What to know about the probabilities, as a sentence, or ""."""
+        return note_on_probabilities(self.rule)
 
     @property
     def labels(self) -> list[str]:

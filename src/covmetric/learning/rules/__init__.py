@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from covmetric.learning.rules.base import Rule
-from covmetric.learning.rules.description import describe_rule
+from covmetric.learning.rules.description import describe_rule, note_on_probabilities
 from covmetric.learning.rules.lda import LdaRule
 from covmetric.learning.rules.logistic import LogisticRule
 from covmetric.learning.rules.mean import MeanRule
@@ -21,6 +21,7 @@ __all__ = [
     "SvmRule",
     "describe_rule",
     "get_rule",
+    "note_on_probabilities",
 ]
 
 RULES: dict[str, type[Rule]] = {
