@@ -35,8 +35,8 @@ moved = CovMetricClassifier(CovMetric(random_state=0), rule="mean").fit(centred[
 accuracies = plain.score(X[new], y[new]), moved.score(centred[new], y[new])
 
 # %%
-# Both in the vectors of the learned metric. The colour is the day, the marker is the class: before recentring the days
-# fall apart, afterwards the classes do.
+# Both panels show vectors of the learned metric. The colour is the day, the marker is the class: before recentring the
+# days fall apart, afterwards the classes do.
 
 figure, panels = plt.subplots(1, 2, figsize=(10, 4.5), layout="constrained")
 colours = {"Monday": "#0072b2", "Wednesday": "#009e73", "Friday": "#d55e00"}
