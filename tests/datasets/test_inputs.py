@@ -179,6 +179,23 @@ def test_epochs_of_mne_are_series_with_channels(epochs, tmp_path):
         read_inputs(path, "matrices")
 
 
+def epochs_of_type(kind, path):
+    mne = pytest.importorskip("mne")
+    data = np.random.default_rng(0).standard_normal((4, 2, 50))
+    mne.EpochsArray(data, mne.create_info(2, 100.0, kind), verbose="ERROR").save(path, fmt="double", verbose="ERROR")
+    return path, data
+
+
+def test_epochs_without_data_channels_hold_their_other_signals(tmp_path):
+    path, data = epochs_of_type("emg", tmp_path / "arm-epo.fif")
+    inputs = read_inputs(path)
+    assert inputs.channels == ["0", "1"]
+    np.testing.assert_allclose(np.stack(inputs.examples), data)
+    path, _ = epochs_of_type("stim", tmp_path / "no-epo.fif")
+    with pytest.raises(ValueError, match=r"cannot describe the epochs in .*no-epo\.fif: the 2 channels .* types stim,"):
+        read_inputs(path)
+
+
 def test_other_fif_files_are_refused(tmp_path):
     pytest.importorskip("mne")
     with pytest.raises(ValueError, match=r"cannot read the epochs in .*bad-epo\.fif"):

@@ -165,10 +165,63 @@ def test_epochs_are_described_by_their_good_data_channels():
     np.testing.assert_array_equal(bank.fit_transform(epochs), bank.fit_transform(noise()[:, :2]))
     with pytest.raises(ValueError, match=r"\(missing: Cz; unknown: none\).*bad channels count as missing"):
         descriptor.transform(epochs_of(names, types, bads=["Cz"]))
-    with pytest.raises(ValueError, match="the 2 channels of the epochs hold no data, or are marked as bad"):
+    with pytest.raises(ValueError, match=r"2 channels of the epochs are of the types eog, stim, .*set_channel_types"):
         SeriesCovariances().fit(epochs_of(["EOG", "STI"], ["eog", "stim"]))
     with pytest.raises(ValueError, match="X holds no epochs"):
         SeriesCovariances().fit(epochs[:0])
+
+
+@pytest.fixture
+def lazy_epochs(tmp_path):
+    """Epochs of a recording, and epochs of a file, none of which is loaded, and their EEG signals."""
+    mne = pytest.importorskip("mne")
+    info = mne.create_info(["Fz", "Cz", "Pz", "STI"], 100.0, ["eeg"] * 3 + ["stim"])
+    info["bads"] = ["Pz"]
+    raw = mne.io.RawArray(noise(1, 4, 600)[0], info, verbose="error")
+    events = np.column_stack([np.arange(0, 600, 100), np.zeros(6, int), np.ones(6, int)])
+
+    def cut():
+        return mne.Epochs(raw, events, tmin=0, tmax=0.49, baseline=None, verbose="error")
+
+    cut().save(tmp_path / "trials-epo.fif", fmt="double", verbose="error")
+    read = mne.read_epochs(tmp_path / "trials-epo.fif", preload=False, verbose="error")
+    return [cut(), cut().drop_bad(verbose="error"), read], cut().get_data(picks=["Fz", "Cz"])
+
+
+def test_epochs_that_are_not_loaded_are_described(lazy_epochs):
+    every, data = lazy_epochs
+    bank = FilterBank([(5, 10), (10, 20)], 100.0)
+    for epochs in every:
+        assert not epochs.preload
+        descriptor = SeriesCovariances()
+        np.testing.assert_allclose(descriptor.fit_transform(epochs), SeriesCovariances().fit_transform(data))
+        assert descriptor.feature_names_ == ["Fz", "Cz"]
+        np.testing.assert_allclose(bank.fit_transform(epochs), bank.fit_transform(data))
+        assert not epochs.preload, "the epochs are not changed"
+
+
+def test_epochs_that_are_all_rejected_are_refused():
+    mne = pytest.importorskip("mne")
+    raw = mne.io.RawArray(noise(1, 2, 600)[0], mne.create_info(2, 100.0, "eeg"), verbose="error")
+    events = np.column_stack([np.arange(0, 600, 100), np.zeros(6, int), np.ones(6, int)])
+    epochs = mne.Epochs(raw, events, tmin=0, tmax=0.49, baseline=None, reject={"eeg": 1e-9}, verbose="error")
+    with pytest.raises(ValueError, match="X holds no epochs"):
+        SeriesCovariances().fit(epochs)
+
+
+@pytest.mark.parametrize("kind", ["emg", "misc", "bio"])
+def test_epochs_without_data_channels_are_described_by_their_other_signals(kind):
+    names = [kind, "b", "EOG", "STI"]  # one name is also that of a type
+    descriptor = SeriesCovariances()
+    found = descriptor.fit_transform(epochs_of(names, [kind, kind, "eog", "stim"]))
+    assert descriptor.feature_names_ == [kind, "b"]
+    np.testing.assert_array_equal(found, SeriesCovariances().fit_transform(noise()[:, :2]))
+    assert SeriesCovariances().fit(epochs_of(names, [kind, "eeg", "eog", "stim"])).feature_names_ == ["b"]
+
+
+def test_epochs_whose_data_channels_are_all_bad_are_refused():
+    with pytest.raises(ValueError, match="all 2 channels of the epochs of the types eeg are marked as bad: repair"):
+        SeriesCovariances().fit(epochs_of(["Fz", "Cz", "EMG"], ["eeg", "eeg", "emg"], bads=["Fz", "Cz"]))
 
 
 def test_filters_keep_the_names_of_the_channels():

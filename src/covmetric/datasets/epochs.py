@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from covmetric._utils.validation import FloatArray
+from covmetric.descriptors.epochs import data_channels, data_of_epochs
 
 
 @dataclass(frozen=True)
@@ -20,7 +21,8 @@ class Epochs:
     Attributes
     ----------
     X : array of shape (l, channels, times)
-        The signals of the data channels (EEG, MEG, ...) that are not marked as bad.
+        The signals of the data channels (EEG, MEG, ...), or of EMG and the like if there are none, that are not marked
+        as bad.
     y : array of str of shape (l,)
         The name of the event of each epoch.
     channels : list of str
@@ -50,7 +52,7 @@ def read_epochs(path: Path) -> Epochs:
     ImportError
         If MNE is not installed.
     ValueError
-        If MNE cannot read the file, or it holds no epochs with data channels.
+        If MNE cannot read the file, or it holds no epochs with channels to describe.
 
     Examples
     --------
@@ -64,15 +66,17 @@ def read_epochs(path: Path) -> Epochs:
         raise ImportError("reading .fif files needs the package mne: pip install mne") from error
     try:
         epochs = mne.read_epochs(path, preload=True, verbose="ERROR")
-        if len(epochs) > 0:  # MNE does not pick channels of nothing
-            epochs.pick("data", exclude="bads", verbose="ERROR")
     except Exception as error:  # MNE raises errors of many kinds for files that it cannot read
         raise ValueError(f"cannot read the epochs in {path}: {error}") from None
     names = {code: name for name, code in epochs.event_id.items()}
     if len(epochs) == 0:
         raise ValueError(f"{path} holds no epochs")
+    try:
+        data, channels = data_of_epochs(epochs), data_channels(epochs)
+    except ValueError as error:
+        raise ValueError(f"cannot describe the epochs in {path}: {error}") from None
     return Epochs(
-        np.asarray(epochs.get_data(copy=False, verbose="ERROR"), dtype=np.float64),
+        np.asarray(data, dtype=np.float64),
         np.array([names[code] for code in epochs.events[:, 2].tolist()]),
-        list(epochs.ch_names),
+        list(channels or []),
     )

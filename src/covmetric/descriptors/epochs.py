@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+#: Types of channels that are never described: stimuli, eyes, heart, references, and what the device records of itself.
+_NOT_DESCRIBED = frozenset({"stim", "eog", "ecg", "ref_meg", "chpi", "exci", "ias", "syst", "dipole", "gof"})
+
 
 def is_epochs(X: Any) -> bool:
     """Return whether an object has the interface of MNE's epochs.
@@ -41,12 +44,15 @@ def refuse_recordings(X: Any) -> None:
 
 
 def data_channels(X: Any) -> list[str] | None:
-    """Return the names of the channels that MNE picks by default: data channels that are not marked as bad.
+    """Return the names of the channels of epochs that are described, none of which is marked as bad.
+
+    These are the data channels (EEG, MEG, ...). Epochs without any, such as those of EMG or of type "misc", give all
+    channels but stimuli, EOG, ECG, references and records of the device.
 
     Parameters
     ----------
     X : object
-        Epochs of MNE, or series of another type.
+        Epochs of MNE, which need not be loaded, or series of another type.
 
     Returns
     -------
@@ -58,30 +64,53 @@ def data_channels(X: Any) -> list[str] | None:
     ValueError
         If the epochs have no such channels.
     """
-    if not is_epochs(X):
-        return None
-    if len(X) == 0:  # MNE does not pick channels of nothing
-        raise ValueError("X holds no epochs")
-    try:
-        return list(X[:1].pick("data", exclude="bads", verbose="ERROR").ch_names)
-    except ValueError as error:
-        raise ValueError(
-            f"the {len(X.ch_names)} channels of the epochs hold no data, or are marked as bad: {error}"
-        ) from None
+    return [X.ch_names[i] for i in _chosen(X)] if is_epochs(X) else None
 
 
 def data_of_epochs(X: Any) -> Any:
-    """Return the signals of the data channels of epochs, and series of any other type as they are.
+    """Return the signals of the channels `data_channels` of epochs, and series of any other type as they are.
 
     Parameters
     ----------
     X : object
-        Epochs of MNE, or series of another type.
+        Epochs of MNE, which need not be loaded, or series of another type.
 
     Returns
     -------
     array of shape (l, channels, times), or X
+
+    Raises
+    ------
+    ValueError
+        If X is a recording that was not cut into epochs, if no epoch is left, or if the epochs have no such channels.
     """
     refuse_recordings(X)
-    names = data_channels(X)
-    return X if names is None else X.get_data(picks=names)
+    if not is_epochs(X):
+        return X
+    data = X.get_data(picks=_chosen(X), verbose="ERROR")
+    if len(data) == 0:  # epochs that are not loaded have no length before
+        raise ValueError("X holds no epochs")
+    return data
+
+
+def _chosen(X: Any) -> list[int]:
+    """Return the indices of the channels `data_channels`: a name may also be that of a type."""
+    types = X.get_channel_types()
+    try:
+        described = set(X.get_channel_types(unique=True, only_data_chs=True))
+    except ValueError:  # MNE's answer if there are none
+        described = set()
+    described = described or set(types) - _NOT_DESCRIBED
+    if not described:
+        raise ValueError(
+            f"the {len(types)} channels of the epochs are of the types {', '.join(sorted(set(types)))}, none of which "
+            "is described: correct them with epochs.set_channel_types, or pass epochs.get_data()"
+        )
+    candidates = [i for i, one in enumerate(types) if one in described]
+    chosen = [i for i in candidates if X.ch_names[i] not in X.info["bads"]]
+    if not chosen:
+        raise ValueError(
+            f"all {len(candidates)} channels of the epochs of the types {', '.join(sorted(described))} are marked as "
+            "bad: repair them with epochs.interpolate_bads, or remove the marks from epochs.info['bads']"
+        )
+    return chosen

@@ -25,7 +25,8 @@ class SeriesCovariances(NamedChannels, Descriptor):
 
     Unlike ``pyriemann.estimation.Covariances``, this class accepts series of different lengths, checks them, and uses
     an estimator with shrinkage by default, because the empirical covariance matrix of few samples is singular or nearly
-    singular. Of the epochs of MNE it takes the data channels that are not marked as bad, as MNE does by default.
+    singular. Of the epochs of MNE, loaded or not, it takes the data channels that are not marked as bad, as MNE does by
+    default; without data channels, those of EMG and the like.
 
     Parameters
     ----------
