@@ -439,7 +439,7 @@ def test_missing_jinja_gets_a_message_with_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "jinja2", None)
     environment.cache_clear()
     try:
-        with pytest.raises(ImportError, match=r'a report needs the package jinja2: pip install jinja2'):
+        with pytest.raises(ImportError, match=r"a report needs the package jinja2: pip install jinja2"):
             render(Page("title", "headline"))
     finally:
         environment.cache_clear()
@@ -465,5 +465,5 @@ def test_results_that_are_too_large_or_of_no_known_kind_are_refused(tmp_path, mo
 
 def test_pictures_without_pillow_name_the_remedy(monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL.Image", None)
-    with pytest.raises(ImportError, match=r'pip install pillow'):
+    with pytest.raises(ImportError, match=r"pip install pillow"):
         data_uri(np.zeros((2, 2, 3), dtype=np.uint8))
