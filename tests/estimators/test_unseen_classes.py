@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
-from covmetric import ClassKFold, CovMetric, CovMetricClassifier, CovMetricCV, load_model
+from covmetric import ClassKFold, ClassShuffleSplit, CovMetric, CovMetricClassifier, CovMetricCV, load_model
 from covmetric.estimators.grid import make_grid
 from covmetric.learning.search import choose_candidate
 from covmetric.learning.splits import make_splits
 from covmetric.model_selection import SCORERS, get_scorer
+from covmetric.report import model_page
+from covmetric.tasks import ModelView
+from covmetric.tasks.measured import measured_accuracies
 
 SMALL = {"phi": ["log", "sqrt"], "lambdas": [np.inf, 1e-2], "random_state": 0}
 
@@ -129,6 +134,29 @@ def test_model_files(data, tmp_path):
     loaded = load_model(tmp_path / "search.npz")
     assert loaded.scoring == "recall_at_1" and loaded.cv == "classes"
     np.testing.assert_array_equal(loaded.transform(X), search.transform(X))
+
+
+@pytest.mark.parametrize(
+    ("settings", "name"),
+    [
+        ({"cv": ClassKFold(2)}, "mean_average_precision"),
+        ({"cv": ClassShuffleSplit(2, test_size=2)}, "mean_average_precision"),
+        ({"cv": "classes", "scoring": get_scorer("recall_at_1")}, "recall_at_1"),
+    ],
+)
+def test_a_model_file_says_what_was_scored(data, settings, name, tmp_path):
+    """A file holds neither splitters nor scorers. A score of distances must not be taken for an accuracy."""
+    X, y, _ = data
+    classifier = CovMetricClassifier(CovMetricCV(**settings, **SMALL)).fit(X, y)
+    with warnings.catch_warnings():  # of the splitter
+        warnings.simplefilter("ignore", UserWarning)
+        classifier.save(tmp_path / "model.npz")
+    loaded = load_model(tmp_path / "model.npz")
+    assert loaded.learner_.scoring == loaded.learner.scoring == name
+    assert classifier.learner_.scoring == settings.get("scoring"), "the fitted search is not changed"
+    assert loaded.learner_.best_rule_ == {}
+    assert measured_accuracies(ModelView(loaded)).whole is None
+    assert f"percent {name.replace('_', ' ')}" in model_page(loaded).headline
 
 
 @pytest.mark.parametrize("rule", ["logistic", "svm", "mean", "auto", ["neighbors", "mean"]])

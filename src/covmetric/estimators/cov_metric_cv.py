@@ -10,7 +10,14 @@ import numpy.typing as npt
 
 from covmetric._utils.validation import FloatArray, IntArray, check_nonnegative, check_tolerance, generator
 from covmetric.estimators.cov_metric import CovMetric
-from covmetric.estimators.grid import RULE_PARAMS, distance_scorer, make_grid, make_scorings, prior_choices
+from covmetric.estimators.grid import (
+    RULE_PARAMS,
+    distance_scorer,
+    make_grid,
+    make_scorings,
+    prior_choices,
+    scoring_to_save,
+)
 from covmetric.estimators.mixin import MetricMixin, SolvedMixin
 from covmetric.estimators.saving import SavedEstimator
 from covmetric.learning.candidates import CandidatePath, PhiCandidates, predict_out_of_fold
@@ -308,6 +315,10 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
         scorings = [scoring for scoring in make_scorings(self) if isinstance(scoring, Scoring)]
         found = predict_out_of_fold(candidates, array, codes, splits, scorings, seed)
         return scorings, *found, [split.test for split in splits]
+
+    def get_state(self) -> dict[str, Any]:
+        scoring = scoring_to_save(self)
+        return {**super().get_state(), **({} if scoring is None else {"scoring": scoring})}
 
     def _check_restored(self) -> None:
         if not isinstance(self.best_estimator_, CovMetric):

@@ -17,7 +17,7 @@ from covmetric.learning.prior import prior_uses_pairs, prior_uses_shrinkage
 from covmetric.learning.rules import RULES, get_rule
 from covmetric.learning.scoring import DistanceScoring, Score, Scoring, require_vote
 from covmetric.learning.settings import check_lam
-from covmetric.model_selection import ClassKFold, ClassShuffleSplit, DistanceScorer, get_scorer
+from covmetric.model_selection import SCORERS, ClassKFold, ClassShuffleSplit, DistanceScorer, get_scorer
 from covmetric.neighbors.votes import check_n_neighbors
 
 #: The embeddings of matrices that a search chooses from by default, in the order of preference.
@@ -170,6 +170,28 @@ def distance_scorer(search: Any) -> DistanceScorer | None:
         isinstance(search.cv, str) and search.cv == "classes"
     )
     return get_scorer("mean_average_precision") if holds_out_classes else None
+
+
+def scoring_to_save(search: Any) -> Any:
+    """Return `scoring` for a model file, which holds neither splitters nor scorers.
+
+    Parameters
+    ----------
+    search : CovMetricCV
+        The search.
+
+    Returns
+    -------
+    object
+        The name of the scorer, if a scorer of `SCORERS` is given or follows from a splitter; `scoring` otherwise.
+    """
+    if isinstance(search.scoring, DistanceScorer) or (
+        search.scoring is None and isinstance(search.cv, _CLASS_SPLITTERS)
+    ):
+        scorer = distance_scorer(search)
+        if scorer is not None and SCORERS.get(scorer.name) == scorer:
+            return scorer.name
+    return search.scoring
 
 
 def make_scorings(search: Any) -> Sequence[Score]:
