@@ -12,6 +12,7 @@ from covmetric._utils.validation import FloatArray, IntArray, generator
 from covmetric.constraints import RandomPairs, get_pairs
 from covmetric.estimators.mixin import MetricMixin, SolvedMixin, SolvingMixin
 from covmetric.estimators.parameters import settings_from_parameters
+from covmetric.estimators.restoring import restored_on_failure
 from covmetric.estimators.saving import SavedEstimator
 from covmetric.learning.examples import check_labelled, embedding_for, require_classes, warn_lone_examples
 from covmetric.learning.fit import FittedProblem, fit_path
@@ -216,9 +217,10 @@ class CovMetric(SavedEstimator, SolvedMixin, SolvingMixin, MetricMixin):
         ValueError
             If X, y or a parameter is invalid.
         """
-        array, classes, codes = check_labelled(self, X, y)
-        require_classes(classes)
-        self._learn(array, classes, codes, groups)
+        with restored_on_failure(self):
+            array, classes, codes = check_labelled(self, X, y)
+            require_classes(classes)
+            self._learn(array, classes, codes, groups)
         return self
 
     def _learn(

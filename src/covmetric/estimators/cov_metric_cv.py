@@ -19,6 +19,7 @@ from covmetric.estimators.grid import (
     scoring_to_save,
 )
 from covmetric.estimators.mixin import MetricMixin, SolvedMixin
+from covmetric.estimators.restoring import restored_on_failure
 from covmetric.estimators.saving import SavedEstimator
 from covmetric.learning.candidates import CandidatePath, PhiCandidates, predict_out_of_fold
 from covmetric.learning.examples import check_entries, check_labelled, require_classes
@@ -274,9 +275,10 @@ class CovMetricCV(SavedEstimator, SolvedMixin, MetricMixin):
         ValueError
             If X, y, groups or a parameter is invalid, or if all candidates fail.
         """
-        array, classes, codes = check_labelled(self, X, y)
-        require_classes(classes)
-        self._learn(array, classes, codes, groups)
+        with restored_on_failure(self):
+            array, classes, codes = check_labelled(self, X, y)
+            require_classes(classes)
+            self._learn(array, classes, codes, groups)
         return self
 
     def _learn(

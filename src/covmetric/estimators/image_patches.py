@@ -16,6 +16,7 @@ from covmetric._utils.validation import FloatArray, IntArray
 from covmetric.descriptors import GridPatches, ImageCovariances
 from covmetric.estimators.classifier import CovMetricClassifier
 from covmetric.estimators.references import Captions, References
+from covmetric.estimators.restoring import restored_on_failure
 from covmetric.estimators.saving import SavedEstimator
 from covmetric.estimators.set_distances import set_distances
 from covmetric.learning.examples import require_classes
@@ -194,13 +195,14 @@ class ImagePatchClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
             of_regions = np.array(group_labels(groups, n_images))[kept][image]
         else:  # a class with one image has to be split, or no fold could train on it
             of_regions = image if np.bincount(codes).min() > 1 else None
-        self.classifier_ = self._classifier().fit(
-            described.X, classes[codes][image], of_regions, names=_region_names(names, described)
-        )
-        self.classes_ = classes
-        self._captions = Captions.from_user(_at(names, kept), _at(thumbnails, kept), len(kept))
-        self._codes, self._image = codes.astype(np.int64), image.astype(np.int64)
-        self._counts = None
+        with restored_on_failure(self):
+            self.classifier_ = self._classifier().fit(
+                described.X, classes[codes][image], of_regions, names=_region_names(names, described)
+            )
+            self.classes_ = classes
+            self._captions = Captions.from_user(_at(names, kept), _at(thumbnails, kept), len(kept))
+            self._codes, self._image = codes.astype(np.int64), image.astype(np.int64)
+            self._counts = None
         return self
 
     @property

@@ -23,6 +23,7 @@ from covmetric.constraints import LabelledPairs, bounded
 from covmetric.estimators.mixin import SolvedMixin, SolvingMixin
 from covmetric.estimators.pair_examples import errors_name_the_pairs, examples_of_pairs
 from covmetric.estimators.parameters import settings_from_parameters
+from covmetric.estimators.restoring import restored_on_failure
 from covmetric.estimators.saving import SavedEstimator
 from covmetric.learning.examples import embedding_for
 from covmetric.learning.fit import FittedProblem, fit_constraints
@@ -224,18 +225,19 @@ class CovMetricPairs(SavedEstimator, SolvedMixin, SolvingMixin, BaseEstimator):
             origin = "the two examples of pairs[{k}]"
             constraints = bounded(start.examples, labelled, settings.bounds, self.scale, weights, origin)
             fitted = fit_constraints(start, constraints, self.lam, generator(self.random_state))
-        self._set_fitted(fitted.learned_metric(embedding), fitted)
-        self.n_features_in_ = int(examples.shape[1])
-        self.classes_ = np.array([-1, 1])
-        if hasattr(self, "threshold_"):
-            del self.threshold_  # of an earlier fit
-        kind = only_kind(similar)
-        if kind is None:
-            return self.calibrate_threshold(pairs, y, **calibration)
-        warn(
-            f"all {len(similar)} pairs are {kind}, so that no threshold was calibrated and predict cannot be called: "
-            "call calibrate_threshold with pairs of both kinds, or set_threshold with a distance"
-        )
+        with restored_on_failure(self):
+            self._set_fitted(fitted.learned_metric(embedding), fitted)
+            self.n_features_in_ = int(examples.shape[1])
+            self.classes_ = np.array([-1, 1])
+            if hasattr(self, "threshold_"):
+                del self.threshold_  # of an earlier fit
+            kind = only_kind(similar)
+            if kind is None:
+                return self.calibrate_threshold(pairs, y, **calibration)
+            warn(
+                f"all {len(similar)} pairs are {kind}, so that no threshold was calibrated and predict cannot be "
+                "called: call calibrate_threshold with pairs of both kinds, or set_threshold with a distance"
+            )
         return self
 
     @property

@@ -22,6 +22,7 @@ from covmetric._utils.validation import (
 from covmetric._utils.warning import warn
 from covmetric.embeddings.matrices import definite
 from covmetric.embeddings.null_space import range_of_mean, restrict
+from covmetric.estimators.restoring import restored_on_failure
 from covmetric.estimators.saving import SavedEstimator
 from covmetric.learning.centring import METRICS, Centring, MatrixCentring, VectorCentring
 from covmetric.learning.examples import check_examples
@@ -177,14 +178,15 @@ class Recentre(SavedEstimator, TransformerMixin, BaseEstimator):
             If X, groups or a parameter is invalid, if a group has only one example, or if its mean is singular.
         """
         self._check_parameters()
-        array = check_examples(self, X, reset=True)
-        examples, eps = self._checked(array)
-        labels = group_labels(groups, len(array))
-        self.n_features_in_ = int(array.shape[1])
-        self.basis_ = _shared_range(examples, eps)
-        examples = self._restricted(examples)
-        strength = None if isinstance(self.prior_strength, str) else self.prior_strength
-        self._groups = GroupMeans.fit(self._centring(examples), examples, labels, eps, strength)
+        with restored_on_failure(self):
+            array = check_examples(self, X, reset=True)
+            examples, eps = self._checked(array)
+            labels = group_labels(groups, len(array))
+            self.n_features_in_ = int(array.shape[1])
+            self.basis_ = _shared_range(examples, eps)
+            examples = self._restricted(examples)
+            strength = None if isinstance(self.prior_strength, str) else self.prior_strength
+            self._groups = GroupMeans.fit(self._centring(examples), examples, labels, eps, strength)
         return self
 
     def partial_fit(self, X: Any, y: Any = None, groups: Any = None) -> Self:
