@@ -39,9 +39,17 @@ def group_labels(groups: Any, n_examples: int) -> list[Any]:
         )
     labels: list[Any] = array.tolist()
     for i, label in enumerate(labels):
-        if label is None or label != label:  # NaN differs from itself
+        if label is None or not _equal_to_itself(label):
             raise ValueError(f"groups[{i}] is {label!r}: every example needs a group, a text or a number")
     return labels
+
+
+def _equal_to_itself(label: Any) -> bool:
+    """Return False for NaN, NaT and the NA of pandas, whose comparisons have no truth value."""
+    try:
+        return bool(label == label)
+    except TypeError:
+        return False
 
 
 def positions_by_label(labels: list[Any]) -> dict[Any, IntArray]:
