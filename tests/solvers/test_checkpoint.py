@@ -21,6 +21,7 @@ from covmetric.solvers import checkpoint
 from covmetric.solvers.base import StepFailed, StepStalled
 from covmetric.solvers.blocks import BlockNewton, StepMultipliers
 from covmetric.solvers.blocks import solver as block_solver
+from covmetric.solvers.registry import runs_in_blocks, splitting_pays
 from tests.data import two_classes
 from tests.problems import SLACKS
 from tests.solvers.blocks.test_solver import random_problem
@@ -397,3 +398,21 @@ def test_solvers_without_blocks_are_refused(solver, path):
     with pytest.raises(ValueError, match=f"solver '{solver}' needs all pairs at once: .*nor with a checkpoint"):
         solve(PROBLEMS["is"], solver, checkpoint=path)
     assert solve(random_problem(), Newton(), checkpoint=path).status is Status.SOLVED
+
+
+def test_a_subclass_of_newton_is_used_or_refused(path):
+    """Newton's method in blocks would ignore what the subclass does in another way."""
+    steps = []
+
+    class Counting(Newton):
+        def step(self, problem, state):
+            steps.append(1)
+            super().step(problem, state)
+
+    problem = random_problem(K=60)
+    assert runs_in_blocks(Newton()) and splitting_pays(problem, Newton())
+    assert solve(problem, Counting()).status is Status.SOLVED
+    assert steps
+    for given, settings in ((problem, {"checkpoint": path}), (BlockProblem.split(problem), {})):
+        with pytest.raises(ValueError, match="solver 'Counting' needs all pairs at once"):
+            solve(given, Counting(), **settings)

@@ -179,7 +179,7 @@ class _Blocks:
 
     @property
     def _memory(self) -> float:
-        return self._solver.memory if isinstance(self._solver, Newton) else 2**30
+        return self._solver.memory if type(self._solver) is Newton else 2**30
 
     def split(self, problem: MetricProblem) -> BlockProblem:
         """Return the problem in blocks."""

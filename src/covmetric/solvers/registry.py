@@ -133,7 +133,7 @@ def runs_in_blocks(solver: str | Solver[Any]) -> bool:
     Returns
     -------
     bool
-        True for "auto" and Newton's method.
+        True for "auto" and `Newton`. A subclass may step in another way, which `BlockNewton` would ignore.
 
     Raises
     ------
@@ -147,7 +147,7 @@ def runs_in_blocks(solver: str | Solver[Any]) -> bool:
     (True, False)
     """
     chosen = get_solver(solver)
-    return chosen is None or isinstance(chosen, Newton)
+    return chosen is None or type(chosen) is Newton
 
 
 def splitting_pays(problem: MetricProblem, solver: str | Solver[Any]) -> bool:
