@@ -79,7 +79,8 @@ class LabelledPairs:
 class PairSelection(ABC):
     """A way to select the pairs from which the metric is learned.
 
-    A new selection is one file with a subclass and one line in `covmetric.constraints.PAIRS`.
+    A new selection is one file with a subclass, which sets `name` and `default_budget`, and one line in
+    `covmetric.constraints.PAIRS`.
 
     Parameters
     ----------
@@ -102,7 +103,7 @@ class PairSelection(ABC):
 
     #: The name of the selection in `PAIRS`.
     name: ClassVar[str]
-    #: The budget if the user does not set one.
+    #: The budget if the user does not set one, which `check` returns.
     default_budget: ClassVar[int]
     #: The number of selections: the first under W = I, the others under the metric learned from the previous pairs.
     rounds: int = 1
