@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -101,6 +102,7 @@ def test_messages_name_the_image(tmp_path):
     ("settings", "images", "message"),
     [
         ({}, "a.png", r"images must be a list of paths or arrays, got 'a.png'; write \[image\]"),
+        ({}, Path(__file__).parent, "list the images of the folder, or use covmetric.datasets.load_image_folder"),
         ({}, GREY, r"\(l, rows, columns, 3\), got \(12, 15\); write \[image\]"),
         ({}, COLOUR, r"got \(12, 15, 3\); write \[image\]"),
         ({}, [], "images is empty"),

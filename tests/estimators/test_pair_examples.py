@@ -39,6 +39,11 @@ def test_indices_give_each_example_once(preprocessor):
         (X, None, r"pairs must have shape \(K, 2, n, n\), or \(K, 2, d\) for vectors; got \(6, 3, 3\)"),
         (X[INDEX][:0], None, r"pairs must have shape .*got \(0, 2, 3, 3\)"),
         (X[INDEX][None], None, r"pairs must have shape .*got \(1, 3, 2, 3, 3\)"),
+        (
+            X[INDEX][..., :2],
+            None,
+            r"pairs must have shape .*got \(3, 2, 3, 2\)\. If these are series .*SeriesCovariances from covmetric",
+        ),
         (np.where(np.arange(3) == 2, np.nan, X[INDEX]), None, r"pairs\[0, 0, 0, 2\] is nan"),
         ([4, 1], X, r"pairs must have shape .* for vectors, or \(K, 2\) for indices into preprocessor; got \(2,\)"),
         (

@@ -11,7 +11,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from covmetric import CovMetric
+from covmetric import CovMetric, CovMetricClassifier
 from covmetric.datasets import make_spd_classes
 from covmetric.model_selection import (
     SCORERS,
@@ -82,6 +82,10 @@ def test_errors(data):
     classifier = make_pipeline(CovMetric("log"), KNeighborsClassifier()).fit(data.X, data.y)
     with pytest.raises(ValueError, match="Pipeline has no method transform or pairwise, so that it has no distances"):
         get_scorer("recall_at_1")(classifier, data.X, data.y)
+    with pytest.raises(
+        ValueError, match=r"CovMetricClassifier has no .*; pass its metric learner, the attribute learner_"
+    ):
+        get_scorer("recall_at_1")(CovMetricClassifier(CovMetric("log")).fit(data.X, data.y), data.X, data.y)
     with pytest.raises(ValueError, match=r"scoring must be one of 'mean_average_precision', .* got 'accuracy'"):
         get_scorer("accuracy")
     with pytest.raises(ValueError, match=r"scoring must be one of .* got 3"):
