@@ -130,6 +130,6 @@ def test_overflow_and_underflow_are_refused(size):
 
 def test_overflow_under_the_metric_is_refused():
     embedded, codes = one_dimensional([0.0, 1.0, 2.0, 3.0]), np.array([0, 0, 1, 1])
-    factor, rng = np.array([[1e200]]), np.random.default_rng(0)
+    mapped, rng = 1e200 * embedded, np.random.default_rng(0)
     with pytest.raises(ValueError, match=r"^squared distances of the embedded examples overflow or vanish: rescale X$"):
-        constrain(embedded, codes, NeighborPairs(1), AbsoluteBounds(), "median", rng, factor)
+        constrain(embedded, codes, NeighborPairs(1), AbsoluteBounds(), "median", rng, mapped)

@@ -44,7 +44,7 @@ def test_the_factor_of_a_metric_changes_the_neighbors():
     embedded, codes = rng.standard_normal((40, 2, 1)), rng.integers(2, size=40)
     # L is not symmetric: the vectors are L^T Phi, in which the second row is negligible.
     L = np.array([[1.0, 0.0], [1.0, 1e-6]])
-    found = constrain(embedded, codes, NeighborPairs(2), AbsoluteBounds(), "median", rng, L)
+    found = constrain(embedded, codes, NeighborPairs(2), AbsoluteBounds(), "median", rng, L.T @ embedded)
     expected = naive.neighbor_pairs(embedded[:, :1, 0] + embedded[:, 1:, 0], codes, 2)
     np.testing.assert_array_equal(found.pairs, expected)
 

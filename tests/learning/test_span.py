@@ -141,7 +141,7 @@ def test_later_rounds_select_pairs_in_the_learned_metric():
     first, second = fit("matrix"), fit("matrix", NeighborPairs(3, rounds=2))
     factor = np.linalg.cholesky(first.result.W)
     rules = (first.settings.bounds, first.settings.scale, np.random.default_rng(0))
-    expected = constrain(first.examples, first.codes, NeighborPairs(3), *rules, factor=factor)
+    expected = constrain(first.examples, first.codes, NeighborPairs(3), *rules, mapped=factor.T @ first.examples)
     np.testing.assert_array_equal(second.constraints.pairs, expected.pairs)
     assert not np.array_equal(second.constraints.pairs, first.constraints.pairs)
 

@@ -61,7 +61,6 @@ def constrain(
     bounds: Bounds,
     scale: Any,
     rng: np.random.Generator,
-    factor: FloatArray | None = None,
     mapped: FloatArray | None = None,
     groups: IntArray | None = None,
 ) -> Constraints:
@@ -81,10 +80,8 @@ def constrain(
         The unit of the bounds: the median squared distance of the pairs, 1, or a number.
     rng : numpy.random.Generator
         The source of randomness of the selection.
-    factor : array of shape (n, n) or None, default=None
-        The factor L of a metric W = L L^T, under which neighbours are selected. None means the identity.
     mapped : array of shape (l, n, m) or None, default=None
-        The examples L^T Phi(X) themselves, if they have been computed already.
+        The examples L^T Phi(X) in a metric W = L L^T, under which neighbours are selected. None means the identity.
     groups : array of int of shape (l,) or None, default=None
         The group of each example, for the selection. None means that there are no groups.
 
@@ -109,9 +106,7 @@ def constrain(
     >>> constraints.pairs.tolist(), constraints.scale
     ([[0, 1], [0, 2], [1, 2], [1, 3], [2, 3]], 9.0)
     """
-    if mapped is None:
-        mapped = embedded if factor is None else factor.T @ embedded
-    vectors = mapped.reshape(len(embedded), -1)
+    vectors = (embedded if mapped is None else mapped).reshape(len(embedded), -1)
     return bounded(embedded, select_pairs(selection, vectors, codes, rng, groups), bounds, scale)
 
 
