@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -36,3 +38,10 @@ def test_every_public_name_is_there(name):
 def test_unknown_names():
     with pytest.raises(AttributeError, match="module 'covmetric' has no attribute 'Nothing'"):
         covmetric.Nothing  # noqa: B018
+
+
+def test_type_checkers_see_every_public_name_in_its_package():
+    tree = ast.parse(Path(covmetric.__file__).read_text(encoding="utf-8"))
+    (block,) = [node for node in tree.body if isinstance(node, ast.If)]
+    seen = {alias.name: node.module for node in block.body for alias in node.names}
+    assert seen == {name: f"covmetric.{home}" for name, home in covmetric._HOMES.items()}

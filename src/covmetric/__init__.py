@@ -33,7 +33,18 @@ if TYPE_CHECKING:
         make_paper_problem,
         paper_bound,
     )
-    from covmetric.solvers import Dykstra, History, Newton, SolveResult, SolverState, Status, solve, solve_path
+    from covmetric.solvers import (
+        Dykstra,
+        History,
+        Hybrid,
+        Interior,
+        Newton,
+        SolveResult,
+        SolverState,
+        Status,
+        solve,
+        solve_path,
+    )
 
 _HOMES = {
     "AbsoluteBounds": "constraints",
