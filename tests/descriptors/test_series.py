@@ -163,7 +163,10 @@ def test_epochs_are_described_by_their_good_data_channels():
     assert epochs.ch_names == names, "the epochs are not changed"
     bank = FilterBank([(5, 10), (10, 20)], 100.0)
     np.testing.assert_array_equal(bank.fit_transform(epochs), bank.fit_transform(noise()[:, :2]))
-    with pytest.raises(ValueError, match=r"\(missing: Cz; unknown: none\).*bad channels count as missing"):
+    with pytest.raises(
+        ValueError,
+        match=r"\(missing: Cz; unknown: none\).*bad channels count as missing; epochs.interpolate_bads repairs",
+    ):
         descriptor.transform(epochs_of(names, types, bads=["Cz"]))
     with pytest.raises(ValueError, match=r"2 channels of the epochs are of the types eog, stim, .*set_channel_types"):
         SeriesCovariances().fit(epochs_of(["EOG", "STI"], ["eog", "stim"]))

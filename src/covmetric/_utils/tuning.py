@@ -176,9 +176,8 @@ SPEED = 2.5e10
 # sums over the pairs.
 CG_TYPICAL_ITERATIONS = 8
 CG_OVERHEAD = 5e5
-# A preconditioner is summed up from this many pairs per row of its matrix if there are many more, and from at least so
-# many of a block. A typical step with it takes as long as so many iterations, its part of the gradient included
-# (python -m benchmarks.scale threads).
+# A preconditioner samples SAMPLED_PAIRS pairs per row of its matrix, and at least PAIRS_OF_A_BLOCK from each block. A
+# step with it costs about as much as SAMPLED_ITERATIONS iterations (python -m benchmarks.scale threads).
 SAMPLED_PAIRS, PAIRS_OF_A_BLOCK, SAMPLED_ITERATIONS = 64, 16, 6
 # The cost per entry of a matrix-vector product, for matrices within the cache and for larger ones.
 VECTOR_PRODUCT_CACHED, VECTOR_PRODUCT_UNCACHED = 10.0, 20.0

@@ -79,7 +79,7 @@ class NamedChannels(SavedDescriptor):
         raise ValueError(
             f"the channels differ from those of the training data (missing: {_listed(missing)}; unknown: "
             f"{_listed(unknown)}): choose the same ones, in MNE with epochs.pick, or rename them; bad channels count "
-            "as missing, epochs.interpolate_bads mends them"
+            "as missing; epochs.interpolate_bads repairs them"
         )
 
 

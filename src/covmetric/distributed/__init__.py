@@ -1,6 +1,6 @@
 """Descriptors, learned metrics and exact neighbours on the collections of Dask.
 
-They need ``pip install "dask[array]" distributed``.
+They require Dask: ``pip install "dask[array]" distributed``.
 """
 
 from __future__ import annotations

@@ -18,7 +18,6 @@ from covmetric.embeddings import Embedding, get_embedding
 
 # The most accurate Phi on NATOPS, ERing and Epilepsy (docs/measurements/accuracy.md).
 DEFAULT_PHI = "relog"
-# The embedding checks for NaN and infinity, because its messages name the index of the entry.
 _FROM_SERIES = (
     ": compute their covariance matrices first, SeriesCovariances().fit_transform(X) or make_pipeline("
     "SeriesCovariances(), ...), from covmetric.descriptors"
@@ -27,6 +26,7 @@ _FROM_IMAGES = (
     ": compute covariance matrices of images first, ImageCovariances().fit_transform(X) or make_pipeline("
     "ImageCovariances(), ...), from covmetric.descriptors"
 )
+# The embedding checks for NaN and infinity, because its messages name the index of the entry.
 _VALIDATION: dict[str, Any] = {"allow_nd": True, "dtype": "numeric", "ensure_all_finite": False}
 
 

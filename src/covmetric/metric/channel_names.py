@@ -22,7 +22,7 @@ def names_in_pipeline(steps: Sequence[Any], embedding: Embedding) -> list[str] |
     -------
     list of str or None
         One name per channel. None if no step knows names, or if the matrices have fewer rows than the channels that
-        are named, as after `Recentre` has left out a null space: their rows are then no channels.
+        are named, as after `Recentre` has left out a null space: their rows are then not channels.
 
     Examples
     --------

@@ -190,6 +190,7 @@ class Dykstra(Solver[DykstraState]):
         Because W (I + S) = I, the gap is a sum over the pairs, sum_k c_k (d+(s_k) - h(t_k) - t_k s_k), where d+ is the
         loss of a pair, zero if it is not active. No term is negative. The sweep knows s_k and t_k before each
         projection, so the estimate is that of a moment within the last epoch.
+        The call sets `state.work_since_estimate` to 0.
 
         Parameters
         ----------

@@ -16,7 +16,7 @@ from covmetric.problem.blocks import pass_work
 
 
 def matrix_spacing(problem: BlockProblem, memory: float) -> int:
-    """Return which of the active pairs of a block every step sums up to a matrix.
+    """Return the spacing of the pairs from which each step builds its matrix.
 
     Parameters
     ----------
