@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from covmetric import CovMetric, CovMetricClassifier, CovMetricPairs, Recentre, load_model, save_model
 from covmetric.cli import COMMANDS, main
@@ -383,6 +384,17 @@ def test_epochs_of_mne(run, home):
     np.savez("nameless.npz", X=epochs.get_data())  # arrays have no names
     message = run("predict", "epochs.model", "nameless.npz", "reordered-epo.fif", code=2).err
     assert "reordered-epo.fif: the channels are in another order" in message
+
+
+def test_model_that_scales_vectors_first(run, home):
+    data = make_spd_classes(n_classes=2, n_per_class=10, n=3)
+    vectors = data.X[:, 0]
+    model = make_pipeline("passthrough", StandardScaler(), CovMetricClassifier(CovMetric(random_state=0)))
+    save_model(model.fit(vectors, data.y), home / "scaled.model")
+    np.savez(home / "vectors.npz", X=vectors, y=data.y)
+    assert json.loads(run("info", "scaled.model", "--json").out)["kind"] == "vectors"
+    evaluated = json.loads(run("evaluate", "scaled.model", "vectors.npz", "--json").out)
+    assert evaluated["accuracy"] == model.score(vectors, data.y)
 
 
 def test_epochs_with_an_average_reference(run, home):

@@ -108,6 +108,13 @@ def test_recentred_model_takes_what_recentre_takes(data):
     assert ModelView(make_pipeline(SeriesCovariances(), Recentre(), fixed()).fit(series, data.y)).kind == "series"
 
 
+@pytest.mark.parametrize("nothing", [None, "passthrough"])
+def test_steps_that_do_nothing_are_skipped(nothing, data, textures):
+    images = make_pipeline(nothing, ImageCovariances(), fixed()).fit(textures.images, textures.y)
+    assert ModelView(images).kind == "images" and ModelView(images).features == ModelView(images[1:]).features
+    assert ModelView(make_pipeline(nothing, fixed()).fit(data.X, data.y)).kind == "matrices"
+
+
 @pytest.mark.parametrize(
     "classifier",
     [

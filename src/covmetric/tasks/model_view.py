@@ -80,6 +80,11 @@ class ModelView:
         self.classifier: CovMetricClassifier | None = inner if isinstance(inner, CovMetricClassifier) else None
 
     @property
+    def _first(self) -> Any:
+        """The first step that does something."""
+        return next(step for step in self._steps if step not in (None, "passthrough"))
+
+    @property
     def last_step(self) -> Any:
         """The last step of the model, which predicts."""
         return self._steps[-1]
@@ -87,7 +92,7 @@ class ModelView:
     @property
     def kind(self) -> str:
         """What the model takes: 'images', 'series', 'matrices' or 'vectors'."""
-        first = self._steps[0]
+        first = self._first
         if isinstance(first, ImagePatchClassifier):
             return "images"
         if isinstance(first, Descriptor):
@@ -95,9 +100,11 @@ class ModelView:
         if isinstance(first, Recentre):
             return "vectors" if first.means_.ndim == 2 else "matrices"
         metric = self.metric
-        if metric is None or (len(self._steps) > 1 and not hasattr(first, "metric_")):
-            return "series"  # pyRiemann's Covariances
-        return "vectors" if metric.embedding.takes_vectors else "matrices"
+        if metric is not None and (hasattr(first, "metric_") or first is metric):
+            return "vectors" if metric.embedding.takes_vectors else "matrices"
+        if hasattr(first, "n_features_in_"):
+            return "vectors"  # a scaler of scikit-learn
+        return "series"  # pyRiemann's Covariances
 
     @property
     def metric(self) -> LearnedMetric | None:
@@ -178,7 +185,7 @@ class ModelView:
     @property
     def image_descriptor(self) -> ImageCovariances | None:
         """The descriptor of images, or None if the model takes other examples."""
-        first = self._steps[0]
+        first = self._first
         descriptor = first.descriptor_ if isinstance(first, ImagePatchClassifier) else first
         return descriptor if isinstance(descriptor, ImageCovariances) else None
 
@@ -298,9 +305,9 @@ class ModelView:
         ValueError
             If they are known and differ.
         """
-        if isinstance(self._steps[0], NamedChannels):
+        if isinstance(self._first, NamedChannels):
             try:
-                self._steps[0].check_names(names)
+                self._first.check_names(names)
             except ValueError as error:
                 raise ValueError(f"{path}: {error}") from None
 
