@@ -192,12 +192,10 @@ class ModelView:
     @property
     def features(self) -> list[str]:
         """The names of the rows of a matrix: features of pixels, channels, or x0, x1 and so on, as in plots."""
-        if self.image_descriptor is not None:
-            return feature_names(self.image_descriptor.features)
         if self.metric is None:
-            return []
+            return [] if self.image_descriptor is None else feature_names(self.image_descriptor.features)
         embedding = self.metric.embedding
-        return embedding.channel_names(names_in_pipeline(self._steps[:-1], embedding))
+        return embedding.channel_names(names_in_pipeline(self._steps, embedding))
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters that define the model, as text and numbers.
