@@ -237,6 +237,41 @@ def test_patches_describe_several_regions(run, home):
     assert "images" in run("evaluate", "patches.model", "new", "--json").out
 
 
+@pytest.mark.parametrize(
+    ("decision", "note"), [("vote", "means over its regions: they rank the images, but are not"), ("nearest-set", "")]
+)
+def test_note_on_the_probabilities_of_images_depends_on_the_decision(decision, note, run, home):
+    fit = ("fit", "train", "-o", "noted.model", "--patches", "20", "--rule", "mean", "--lam", "inf")
+    run(*fit, "--decision", decision)
+    assert (note in run("predict", "noted.model", "new").err) and run(
+        "predict", "noted.model", "new", "--json"
+    ).err == ""
+    assert "calibrated" not in run("predict", "noted.model", "new").err or note
+    flip_classes(home / "new", home / "flipped")  # so that there are errors
+    printed = " ".join(run("evaluate", "noted.model", "flipped").out.split())
+    assert note in printed and ("calibrated" in printed) == bool(note)
+
+
+def flip_classes(folder, flipped):
+    """Copy images with the folders of two classes exchanged."""
+    for name, other in zip(NAMES, (NAMES[1], NAMES[0], NAMES[2]), strict=True):
+        shutil.copytree(folder / name, flipped / other, dirs_exist_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("rule", "note"), [("mean", "class means"), ("neighbors", "votes"), ("svm", "vector machine"), ("logistic", "")]
+)
+def test_note_on_probabilities_depends_on_the_rule(rule, note, run, home):
+    data = make_spd_classes(n_classes=2, n_per_class=10, n=3)
+    np.savez(home / "noted.npz", X=data.X, y=data.y)
+    np.savez(home / "flipped.npz", X=data.X, y=1 - data.y)
+    run("fit", "noted.npz", "-o", f"{rule}.model", "--rule", rule, "--phi", "log", "--lam", "inf")
+    predicted = run("predict", f"{rule}.model", "noted.npz").err
+    evaluated = " ".join(run("evaluate", f"{rule}.model", "flipped.npz").out.split())
+    for printed in (predicted, evaluated):
+        assert note in printed and ("not calibrated" in printed) == bool(note)
+
+
 def test_patches_as_large_as_the_images_are_warned_of(run, home):
     arguments = ("fit", "train", "-o", "single.model", "--rule", "mean", "--lam", "inf", "--patches")
     assert "every image has a single patch of 40 x 40 pixels; choose a smaller size" in run(*arguments, "40").err

@@ -485,3 +485,24 @@ def test_page_of_patches_tells_images_from_regions():
     assert "Of the five training regions that are nearest to a training region" in text
     assert "48 of the 72 training regions, each with the training regions that are nearest" in text
     assert "72 training examples" not in text and "examples of the same class" not in text
+
+
+@pytest.mark.parametrize(
+    ("rule", "note"),
+    [
+        ({"rule": "mean"}, "The probabilities of class means rank"),
+        ({"rule": "neighbors", "n_neighbors": 3}, "count the votes of neighbours"),
+        ({"rule": "svm", "C": 1.0}, "of the support vector machine rank"),
+        ({"rule": "mean", "decision": "vote"}, "means over its regions"),
+        ({"rule": "mean", "decision": "nearest-set"}, None),
+        ({"rule": "logistic", "C": 1.0}, None),
+        ({"rule": "blend", "rules": [{"rule": "svm", "C": 1.0, "weight": 1.0}]}, None),
+        ({"rule": ["mean"]}, None),
+    ],
+)
+def test_page_says_what_probabilities_are_worth(rule, note):
+    run = evaluation()
+    run["model"]["rule"] = rule
+    text = " ".join(Elements(render(run_page(run))).text.split())
+    assert ("not calibrated" not in text) if note is None else (note in text)
+    assert "not calibrated" not in render(run_page({**run, "predictions": []}))

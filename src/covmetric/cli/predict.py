@@ -78,7 +78,7 @@ def run(options: argparse.Namespace) -> int | None:
         )
         for one in predictions:
             print(f"{one.name:<{width}}  {one.predicted:<{class_width}}  {one.probability:.2f}")
-        if view.note_on_probabilities:
+        if predictions and view.note_on_probabilities:
             print(view.note_on_probabilities, file=sys.stderr)
     return INCOMPLETE if skipped else None
 
