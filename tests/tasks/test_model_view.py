@@ -20,7 +20,7 @@ from covmetric.datasets import make_spd_classes, make_textures
 from covmetric.descriptors import GridPatches, ImageCovariances, SeriesCovariances
 from covmetric.plotting.fitted import find_names
 from covmetric.tasks import ModelView, explain, model_card, summary
-from covmetric.tasks.measured import measured_accuracies
+from covmetric.tasks.measured import Accuracies, Measured, measured_accuracies
 
 
 def fixed():
@@ -181,3 +181,11 @@ def test_metrics_alone_are_not_measured_by_the_command(data):
     view = ModelView(CovMetric(random_state=0).fit(data.X, data.y))
     assert "CovMetricClassifier" in view.how_to_measure and "covmetric evaluate" not in model_card(view, "m")
     assert "rule" not in view.parameters()
+
+
+def test_the_accuracy_is_called_optimistic_and_not_its_standard_error():
+    sentences = Accuracies(Measured(0.9, 9, 10, 0.1), None, "images").sentences()
+    assert sentences[-2:] == [
+        "± is the standard error over the folds.",
+        "The accuracy is slightly optimistic, because phi and lambda were chosen on the same folds.",
+    ]
