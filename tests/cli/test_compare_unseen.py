@@ -54,6 +54,14 @@ def test_json_is_printed(file, capsys):
     assert result["data"]["content"] == "matrices" and result["best_fixed"] == "log"
 
 
+def test_report_says_that_there_is_no_page(file, capsys, tmp_path):
+    printed = run(capsys, file, "--unseen", "--json", "--methods", "log", "--folds", 2)[1].out
+    (tmp_path / "run.json").write_text(printed)
+    assert main(["report", str(tmp_path / "run.json"), "-o", str(tmp_path / "run.html")]) == 2
+    message = "run.json: a comparison on new classes (--unseen) has no page; its table is what compare prints"
+    assert message in capsys.readouterr().err
+
+
 def test_quick_leaves_out_slow_methods(file, capsys, monkeypatch):
     asked = {}
 
