@@ -14,7 +14,7 @@ from covmetric.learning.rules import RULES
 
 def test_rules_of_fit_are_those_of_the_classifier():
     """The command repeats the names, because its help imports nothing heavy."""
-    assert fit._RULES == (AUTO, *RULES)
+    assert (*fit._RULES,) == (AUTO, *RULES)
 
 
 def test_integer_is_converted_and_bounded():
