@@ -489,7 +489,8 @@ def test_files_without_groups_are_sessions_of_their_own(run, home):
     trials = json.loads(run("predict", "sessions.model", *names, "--json").out)["predictions"]
     assert [one["probabilities"] for one in trials] == [one["probabilities"] for one in alone[1]]
     message = run("predict", "sessions.model", "c.npz", names[0], code=2).err
-    assert "has only one example" in message and "put it into one file with other examples of its session" in message
+    assert f"group 'the file {names[0]}' has only one example (n_samples = 1), {names[0]}[0], which would" in message
+    assert "put it into one file with other examples of its session" in message
     # A session of the training data may have the name of a new file.
     for session, renamed in (("c", "a"), ("d", "b")):
         shutil.copy(home / f"{session}.npz", home / renamed)

@@ -205,8 +205,8 @@ def read_queries(
     check_channels : callable or None, default=None
         Called with each path and the names of its channels, or None if they are not known; may raise ValueError.
     files_are_groups : bool, default=False
-        Whether each of several files without groups is a group of its own, such as a session. Files of one example
-        each, which has no mean to be compared with, form one group.
+        Whether each of several files without groups is a group of its own, such as a session. If there are
+        several files of one example each, which has no mean to be compared with, they form one group together.
 
     Returns
     -------
@@ -235,20 +235,23 @@ def read_queries(
         raise ValueError(f"the examples have different numbers of {what}: {sorted(shape[0] for shape in shapes)}")
     groups = None
     if (files_are_groups and len(parts) > 1) or all(part.groups is not None for part in parts):
-        groups = np.concatenate([_groups_of(path, part) for path, part in zip(paths, parts, strict=True)])
+        n_lone = sum(len(part) == 1 and part.groups is None for part in parts)
+        named = zip(paths, parts, strict=True)
+        groups = np.concatenate([_groups_of(path, part, lone=n_lone == 1) for path, part in named])
     stacked = np.stack(examples) if kind in ("matrices", "vectors") else examples
     names = np.concatenate([part.names for part in parts])
     return Inputs(kind, stacked, names, groups=groups, channels=_common_channels(paths, parts))
 
 
-def _groups_of(path: Path, part: Inputs) -> npt.NDArray[Any]:
+def _groups_of(path: Path, part: Inputs, lone: bool) -> npt.NDArray[Any]:
     """Return the groups of the examples in a file: those that it has, or the file itself.
 
+    Files of one example form one group, unless there is a single one (`lone`).
     A group of the training data may have the name of the file, so that the label is one that nobody writes.
     """
     if part.groups is not None:
         return np.asarray(part.groups, dtype=object)
-    label = f"the file {path}" if len(part) > 1 else "the files of one example"
+    label = f"the file {path}" if len(part) > 1 or lone else "the files of one example"
     return np.full(len(part), label, dtype=object)
 
 
