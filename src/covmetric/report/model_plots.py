@@ -81,7 +81,8 @@ def _pairs(model: Any, references: LabelledExamples) -> Plot:
     PairDistancesDisplay.from_embedded(model, references.embedded, references.labels, ax=axes)
     caption = (
         f"Distances of all pairs of training {references.what} of the same class (blue) and of different classes "
-        "(orange, hatched). The vertical lines are the bounds that the learner aims at; it learns from some of the pairs."
+        "(orange, hatched). The vertical lines are the bounds that the learner aims at; it learns from some of the "
+        "pairs."
     )
     return Plot("Distances of pairs", inline_svg(figure, "pairs"), caption)
 
