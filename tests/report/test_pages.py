@@ -506,3 +506,13 @@ def test_page_says_what_probabilities_are_worth(rule, note):
     text = " ".join(Elements(render(run_page(run))).text.split())
     assert ("not calibrated" not in text) if note is None else (note in text)
     assert "not calibrated" not in render(run_page({**run, "predictions": []}))
+
+
+def test_page_of_a_model_says_how_to_make_it_again(tmp_path, monkeypatch):
+    model = CovMetricClassifier(CovMetric(lam=np.inf)).fit([[0.0], [1.0], [7.0], [9.0]], [0, 0, 1, 1])
+    page = model_page(model, "model")
+    call = "write_page(model_page(model, 'model'), 'report.html')"
+    assert call in " ".join(Elements(render(page)).text.split())
+    monkeypatch.chdir(tmp_path)
+    exec(call, {"write_page": write_page, "model_page": model_page, "model": model})
+    assert Path("report.html").read_text() == render(page)

@@ -32,7 +32,7 @@ def model_page(model: Any, name: str = "model", command: str | None = None) -> P
     name : str, default="model"
         Its name.
     command : str or None, default=None
-        What makes the page, for its last section. None means a call of this function.
+        What makes the page, for its last section. None means a call of this function and of `write_page`.
 
     Returns
     -------
@@ -66,7 +66,7 @@ def model_page(model: Any, name: str = "model", command: str | None = None) -> P
         *origin_sections(
             view.parameters(),
             package_versions(),
-            command or f"covmetric.report.model_page(model, {name!r})",
+            command or f"write_page(model_page(model, {name!r}), 'report.html')",
             title="How this page was made",
         ),
     ]
