@@ -159,7 +159,7 @@ def test_missing_files_and_folders_raise_os_errors(tmp_path):
 def test_arrays_need_no_pillow_and_files_do(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL.Image", None)
     np.testing.assert_array_equal(read_image(GREY), GREY)
-    with pytest.raises(ImportError, match=r'needs the package pillow: pip install pillow'):
+    with pytest.raises(ImportError, match=r"needs the package pillow: pip install pillow"):
         read_image(tmp_path / "a.png")
 
 
