@@ -152,6 +152,7 @@ def test_grey_pictures_whose_null_space_is_left_out(textures):
 @pytest.mark.parametrize("nothing", [None, "passthrough"])
 def test_steps_that_do_nothing_are_skipped(nothing, data, textures):
     images = make_pipeline(nothing, ImageCovariances(), fixed()).fit(textures.images, textures.y)
+    assert ModelView(images).steps == ["ImageCovariances", "CovMetricClassifier"]
     assert ModelView(images).kind == "images" and ModelView(images).features == ModelView(images[1:]).features
     assert ModelView(make_pipeline(nothing, fixed()).fit(data.X, data.y)).kind == "matrices"
 

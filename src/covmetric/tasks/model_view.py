@@ -21,6 +21,9 @@ from covmetric.learning.rules import describe_rule, note_on_probabilities
 from covmetric.metric import LearnedMetric
 from covmetric.metric.channel_names import names_in_pipeline
 
+#: What a pipeline may have in place of a step.
+_WITHOUT_STEP = (None, "passthrough")
+
 
 @dataclass(frozen=True)
 class Neighbor:
@@ -82,7 +85,7 @@ class ModelView:
     @property
     def _first(self) -> Any:
         """The first step that does something."""
-        return next(step for step in self._steps if step not in (None, "passthrough"))
+        return next((step for step in self._steps if step not in _WITHOUT_STEP), None)
 
     @property
     def last_step(self) -> Any:
@@ -126,8 +129,8 @@ class ModelView:
 
     @property
     def steps(self) -> list[str]:
-        """The classes of the steps."""
-        return [type(step).__name__ for step in self._steps]
+        """The classes of the steps, without those that do nothing."""
+        return [type(step).__name__ for step in self._steps if step not in _WITHOUT_STEP]
 
     @property
     def classes(self) -> list[str]:
@@ -331,7 +334,7 @@ class ModelView:
         for step in self._steps[:-1]:
             if isinstance(step, Recentre):
                 examples = step.transform(examples, groups=groups if _uses_groups(step) else None)
-            elif step not in (None, "passthrough"):
+            elif step not in _WITHOUT_STEP:
                 examples = step.transform(examples)
         return examples
 
