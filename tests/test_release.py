@@ -80,6 +80,15 @@ def test_every_placeholder_is_listed_and_every_listed_one_is_used():
         assert any(short in line and f"`{path}`" in line for line in table.splitlines()), (path, name)
 
 
+def test_every_page_that_installs_from_a_clone_is_listed():
+    listed = (ROOT / "CONTRIBUTING.md").read_text().partition("### Before the first release")[2]
+    clone = re.compile(r"pip install \"?\.(?!\w)|no release on PyPI")
+    pages = [path for path in placeholders.files(ROOT) if path.suffix == ".md" and path.name != "CONTRIBUTING.md"]
+    found = {path.relative_to(ROOT).as_posix() for path in pages if clone.search(path.read_text())}
+    assert {"README.md", "docs/index.md"} <= found
+    assert [name for name in found if f"`{name}`" not in listed] == []
+
+
 def test_there_are_no_other_kinds_of_placeholders():
     other = re.compile(
         r"\b(TODO|FIXME|XXX|TBD)\b|your[-_ ]?(name|email|org)\b|(?<!FILL-IN-EMAIL@)\bexample\.(com|org)\b", re.I

@@ -6,7 +6,15 @@ import argparse
 
 import pytest
 
+from covmetric.cli import fit
 from covmetric.cli.arguments import check_folder_of, check_picture, integer_at_least, positive_number
+from covmetric.estimators.learner_choice import AUTO
+from covmetric.learning.rules import RULES
+
+
+def test_rules_of_fit_are_those_of_the_classifier():
+    """The command repeats the names, because its help imports nothing heavy."""
+    assert (*fit._RULES,) == (AUTO, *RULES)
 
 
 def test_integer_is_converted_and_bounded():

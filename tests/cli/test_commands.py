@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from covmetric import CovMetric, CovMetricClassifier, CovMetricPairs, Recentre, load_model, save_model
 from covmetric.cli import COMMANDS, main
@@ -78,7 +79,7 @@ def test_fit_says_what_it_learned(home):
         r"Accuracy of images, outside the training folds, .*: (\S+)( ± \S+)? percent \((\d+) of 18", printed
     )
     assert float(found[1]) == pytest.approx(100 * int(found[3]) / 18, abs=0.05)
-    assert "because phi and lambda were chosen on the same folds. " in printed
+    assert "The accuracy is slightly optimistic, because phi and lambda were chosen on the same folds. " in printed
     assert "The model is in textures.model." in printed
     assert "Certificate: objective" in printed or "The metric is fixed" in printed
     model = load_model(home / "textures.model")
@@ -236,6 +237,41 @@ def test_patches_describe_several_regions(run, home):
     assert "images" in run("evaluate", "patches.model", "new", "--json").out
 
 
+@pytest.mark.parametrize(
+    ("decision", "note"), [("vote", "means over its regions: they rank the images, but are not"), ("nearest-set", "")]
+)
+def test_note_on_the_probabilities_of_images_depends_on_the_decision(decision, note, run, home):
+    fit = ("fit", "train", "-o", "noted.model", "--patches", "20", "--rule", "mean", "--lam", "inf")
+    run(*fit, "--decision", decision)
+    assert (note in run("predict", "noted.model", "new").err) and run(
+        "predict", "noted.model", "new", "--json"
+    ).err == ""
+    assert "calibrated" not in run("predict", "noted.model", "new").err or note
+    flip_classes(home / "new", home / "flipped")  # so that there are errors
+    printed = " ".join(run("evaluate", "noted.model", "flipped").out.split())
+    assert note in printed and ("calibrated" in printed) == bool(note)
+
+
+def flip_classes(folder, flipped):
+    """Copy images with the folders of two classes exchanged."""
+    for name, other in zip(NAMES, (NAMES[1], NAMES[0], NAMES[2]), strict=True):
+        shutil.copytree(folder / name, flipped / other, dirs_exist_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("rule", "note"), [("mean", "class means"), ("neighbors", "votes"), ("svm", "vector machine"), ("logistic", "")]
+)
+def test_note_on_probabilities_depends_on_the_rule(rule, note, run, home):
+    data = make_spd_classes(n_classes=2, n_per_class=10, n=3)
+    np.savez(home / "noted.npz", X=data.X, y=data.y)
+    np.savez(home / "flipped.npz", X=data.X, y=1 - data.y)
+    run("fit", "noted.npz", "-o", f"{rule}.model", "--rule", rule, "--phi", "log", "--lam", "inf")
+    predicted = run("predict", f"{rule}.model", "noted.npz").err
+    evaluated = " ".join(run("evaluate", f"{rule}.model", "flipped.npz").out.split())
+    for printed in (predicted, evaluated):
+        assert note in printed and ("not calibrated" in printed) == bool(note)
+
+
 def test_patches_as_large_as_the_images_are_warned_of(run, home):
     arguments = ("fit", "train", "-o", "single.model", "--rule", "mean", "--lam", "inf", "--patches")
     assert "every image has a single patch of 40 x 40 pixels; choose a smaller size" in run(*arguments, "40").err
@@ -385,6 +421,17 @@ def test_epochs_of_mne(run, home):
     assert "reordered-epo.fif: the channels are in another order" in message
 
 
+def test_model_that_scales_vectors_first(run, home):
+    data = make_spd_classes(n_classes=2, n_per_class=10, n=3)
+    vectors = data.X[:, 0]
+    model = make_pipeline("passthrough", StandardScaler(), CovMetricClassifier(CovMetric(random_state=0)))
+    save_model(model.fit(vectors, data.y), home / "scaled.model")
+    np.savez(home / "vectors.npz", X=vectors, y=data.y)
+    assert json.loads(run("info", "scaled.model", "--json").out)["kind"] == "vectors"
+    evaluated = json.loads(run("evaluate", "scaled.model", "vectors.npz", "--json").out)
+    assert evaluated["accuracy"] == model.score(vectors, data.y)
+
+
 def test_epochs_with_an_average_reference(run, home):
     """Recentre leaves out the null space that the trials share, so that rows of W no longer are channels."""
     mne = pytest.importorskip("mne", reason="needs MNE")
@@ -442,7 +489,8 @@ def test_files_without_groups_are_sessions_of_their_own(run, home):
     trials = json.loads(run("predict", "sessions.model", *names, "--json").out)["predictions"]
     assert [one["probabilities"] for one in trials] == [one["probabilities"] for one in alone[1]]
     message = run("predict", "sessions.model", "c.npz", names[0], code=2).err
-    assert "has only one example" in message and "put it into one file with other examples of its session" in message
+    assert f"group 'the file {names[0]}' has only one example (n_samples = 1), {names[0]}[0], which would" in message
+    assert "put it into one file with other examples of its session" in message
     # A session of the training data may have the name of a new file.
     for session, renamed in (("c", "a"), ("d", "b")):
         shutil.copy(home / f"{session}.npz", home / renamed)

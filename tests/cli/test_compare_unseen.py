@@ -54,6 +54,33 @@ def test_json_is_printed(file, capsys):
     assert result["data"]["content"] == "matrices" and result["best_fixed"] == "log"
 
 
+def test_report_says_that_there_is_no_page(file, capsys, tmp_path):
+    printed = run(capsys, file, "--unseen", "--json", "--methods", "log", "--folds", 2)[1].out
+    (tmp_path / "run.json").write_text(printed)
+    assert main(["report", str(tmp_path / "run.json"), "-o", str(tmp_path / "run.html")]) == 2
+    message = "run.json: a comparison on new classes (--unseen) has no page; its table is what compare prints"
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("unseen", [["--unseen"], []], ids=["new classes", "known classes"])
+def test_table_is_written_although_the_output_is_closed(unseen, file, capsys, monkeypatch, tmp_path):
+    def closed(*_):
+        raise OSError("the output is closed")
+
+    for name in ("print_unseen", "print_comparison"):
+        monkeypatch.setattr(f"covmetric.cli.compare.{name}", closed)
+    method = "log" if unseen else "log-3nn"
+    code = run(capsys, file, *unseen, "--methods", method, "--folds", 2, "--csv", tmp_path / "a.csv")[0]
+    assert code == 2 and method in (tmp_path / "a.csv").read_text()
+
+
+@pytest.mark.parametrize("unseen", [["--unseen"], []], ids=["new classes", "known classes"])
+def test_table_that_cannot_be_written_is_refused_before_any_work(unseen, file, capsys, monkeypatch, tmp_path):
+    monkeypatch.setattr("covmetric.cli.compare.read_data", lambda *_: pytest.fail("the data were read"))
+    code, printed = run(capsys, file, *unseen, "--csv", tmp_path)
+    assert code == 2 and f"--csv: {tmp_path} is a folder, give the name of a file" in printed.err
+
+
 def test_quick_leaves_out_slow_methods(file, capsys, monkeypatch):
     asked = {}
 

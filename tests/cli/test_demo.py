@@ -115,7 +115,7 @@ def test_too_long_windows_are_refused(tmp_path, capsys):
     assert "fewer than a window of 100000" in capsys.readouterr().err
 
 
-def test_missing_recordings_name_the_extra_to_install(tmp_path, capsys, monkeypatch):
+def test_missing_recordings_name_the_packages_to_install(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("covmetric.datasets.emg.find_spec", lambda _: None)
     assert main(["demo", "--json", "--out", str(tmp_path / "demo.png")]) == 2
     assert 'pip install "geomstats<3" pandas' in capsys.readouterr().err

@@ -25,3 +25,9 @@ def test_classes_groups_and_damaged_files(tmp_path):
     assert data.X.shape == (7 * 4, 5, 5) and set(data.groups) == {"cat", "cat/tom", "dog"}
     assert [path.name for path, _ in data.skipped] == ["broken.png"]
     assert [path.name for path in data.paths[:5]] == ["0.png"] * 4 + ["1.png"]
+
+
+def test_messages_name_no_option_of_the_command(tmp_path):
+    save_image(tmp_path / "0.png", random_colours(seed=0))
+    with pytest.raises(FileNotFoundError, match=r"put the images of each class into a folder of its own$"):
+        load_image_folder(tmp_path)

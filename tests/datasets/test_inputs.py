@@ -7,8 +7,9 @@ import sys
 import numpy as np
 import pytest
 
+from covmetric.datasets.class_folders import images_by_class
 from covmetric.datasets.epochs import read_epochs
-from covmetric.datasets.inputs import images_by_class, read_inputs
+from covmetric.datasets.inputs import read_inputs
 from covmetric.datasets.label_files import read_labels
 from tests.data import spd
 
@@ -63,9 +64,9 @@ def test_flat_folder_takes_labels_from_a_csv_file(folder, tmp_path):
         read_inputs(folder, labels=labels)
 
 
-def test_flat_folder_without_labels_names_the_option(tmp_path):
+def test_flat_folder_without_labels_asks_for_class_folders(tmp_path):
     write(tmp_path / "1.png", "")
-    with pytest.raises(FileNotFoundError, match=r"holds 1 file, but no class folders.*\(--labels\)"):
+    with pytest.raises(FileNotFoundError, match=r"holds 1 file, but no class folders .* of its own$"):
         read_inputs(tmp_path)
     for path in (tmp_path, tmp_path / "1.png"):
         inputs = read_inputs(path, labelled=False)
@@ -75,13 +76,18 @@ def test_flat_folder_without_labels_names_the_option(tmp_path):
         read_inputs(tmp_path / "empty", labelled=False)
 
 
-def test_arrays_come_with_labels_groups_and_names(tmp_path):
+def test_arrays_come_with_labels_groups_and_names(tmp_path, monkeypatch):
     X, y = spd(4, 3), [0, 1, 0, 1]
     np.savez(tmp_path / "a.npz", X=X, y=y, groups=[5, 5, 6, 6], names=["p", "q", "r", "s"])
     inputs = read_inputs(tmp_path / "a.npz")
     assert inputs.kind == "matrices" and inputs.names.tolist() == [f"{tmp_path}/a.npz[{name}]" for name in "pqrs"]
     assert inputs.y.tolist() == y and inputs.groups.tolist() == [5, 5, 6, 6]
     assert read_inputs(tmp_path / "a.npz", "series").kind == "series"
+    with monkeypatch.context() as patch:
+        files = []
+        patch.setattr(np, "load", lambda path, load=np.load, **options: files.append(path) or load(path, **options))
+        read_inputs(tmp_path / "a.npz")
+        assert files == [tmp_path / "a.npz"]  # large files are decompressed once
     np.savez(tmp_path / "b.npz", X=X, y=y, names=["p"])
     with pytest.raises(ValueError, match=r"names must have one entry per example, shape \(4,\); got shape \(1,\)"):
         read_inputs(tmp_path / "b.npz")

@@ -268,6 +268,14 @@ def test_retrieval_marks_wrong_neighbours():
         RetrievalDisplay.from_estimator(classifier, X[:1], data.images[:2], data.images)
 
 
+def test_distances_have_three_digits():
+    values = [0.0, 0.5, 12.3, 99.96, 123.4, 999.9, 12345.6, 1.5e-5]
+    image = np.eye(4)
+    display = RetrievalDisplay([image], [[image] * len(values)], np.array([values])).plot()
+    titles = [axes.get_title() for axes in display.ax_[0, 1:]]
+    assert titles == ["0.00", "0.500", "12.3", "100", "123", "1000", "12346", "1.50e-05"]
+
+
 def test_displays_take_pipelines_that_start_with_a_descriptor():
     data = make_textures(n_classes=2, n_per_class=8, size=32)
     model = make_pipeline(ImageCovariances(["I", "Ix", "Iy"]), CovMetricClassifier(random_state=0))

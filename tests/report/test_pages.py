@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from covmetric import CovMetric, CovMetricClassifier, CovMetricCV
-from covmetric.datasets import make_spd_classes
+from covmetric import CovMetric, CovMetricClassifier, CovMetricCV, ImagePatchClassifier
+from covmetric.datasets import make_spd_classes, make_textures
 from covmetric.datasets.inputs import Inputs
+from covmetric.descriptors import GridPatches, ImageCovariances
 from covmetric.experiments.estimates import mean_and_standard_error, paired_difference
 from covmetric.experiments.fold_results import ComparisonTable
 from covmetric.plotting import ImportanceDisplay
@@ -32,7 +33,7 @@ from covmetric.report import (
     write_page,
 )
 from covmetric.report.certificate import certificate_section
-from covmetric.report.content import Neighbors, Page, Section, Table
+from covmetric.report.content import Facts, Neighbors, Page, Section, Table
 from covmetric.report.environment import environment
 from covmetric.report.model_plots import model_plots
 from covmetric.report.models import find_references
@@ -467,3 +468,51 @@ def test_pictures_without_pillow_name_the_remedy(monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL.Image", None)
     with pytest.raises(ImportError, match=r"pip install pillow"):
         data_uri(np.zeros((2, 2, 3), dtype=np.uint8))
+
+
+def test_page_of_patches_tells_images_from_regions():
+    data = make_textures(n_classes=3, n_per_class=6, size=32)
+    patches = ImagePatchClassifier(ImageCovariances(regions=GridPatches(16)), CovMetricClassifier(random_state=0))
+    patches.fit(data.images, data.y)
+    page = model_page(patches, "textures")
+    assert page.headline.startswith("A metric was learned for 3 classes from 18 examples")
+    text = " ".join(Elements(render(page)).text.split())
+    facts = dict(
+        row for section in page.sections for part in section.parts if isinstance(part, Facts) for row in part.rows
+    )
+    assert (facts["training examples"], facts["regions"]) == ("18", "72")
+    assert facts["examples by class"] == "0: 6, 1: 6, 2: 6"
+    assert "Of the five training regions that are nearest to a training region" in text
+    assert "48 of the 72 training regions, each with the training regions that are nearest" in text
+    assert "72 training examples" not in text and "examples of the same class" not in text
+
+
+@pytest.mark.parametrize(
+    ("rule", "note"),
+    [
+        ({"rule": "mean"}, "The probabilities of class means rank"),
+        ({"rule": "neighbors", "n_neighbors": 3}, "count the votes of neighbours"),
+        ({"rule": "svm", "C": 1.0}, "of the support vector machine rank"),
+        ({"rule": "mean", "decision": "vote"}, "means over its regions"),
+        ({"rule": "mean", "decision": "nearest-set"}, None),
+        ({"rule": "logistic", "C": 1.0}, None),
+        ({"rule": "blend", "rules": [{"rule": "svm", "C": 1.0, "weight": 1.0}]}, None),
+        ({"rule": ["mean"]}, None),
+    ],
+)
+def test_page_says_what_probabilities_are_worth(rule, note):
+    run = evaluation()
+    run["model"]["rule"] = rule
+    text = " ".join(Elements(render(run_page(run))).text.split())
+    assert ("not calibrated" not in text) if note is None else (note in text)
+    assert "not calibrated" not in render(run_page({**run, "predictions": []}))
+
+
+def test_page_of_a_model_says_how_to_make_it_again(tmp_path, monkeypatch):
+    model = CovMetricClassifier(CovMetric(lam=np.inf)).fit([[0.0], [1.0], [7.0], [9.0]], [0, 0, 1, 1])
+    page = model_page(model, "model")
+    call = "write_page(model_page(model, 'model'), 'report.html')"
+    assert call in " ".join(Elements(render(page)).text.split())
+    monkeypatch.chdir(tmp_path)
+    exec(call, {"write_page": write_page, "model_page": model_page, "model": model})
+    assert Path("report.html").read_text() == render(page)

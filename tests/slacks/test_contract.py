@@ -10,6 +10,7 @@ from scipy.optimize import minimize_scalar
 
 from covmetric.slacks import SLACKS, get_slack
 from covmetric.solvers.kernels.slack import compile_slack
+from covmetric.tasks.card import setting_in_words
 
 EPS = np.finfo(float).eps
 S = np.geomspace(1e-6, 1e6, 41)
@@ -45,6 +46,10 @@ def numerical_conjugate(slack, t):
 
 def test_name_is_the_key_of_the_registry():
     assert all(cls.name == name for name, cls in SLACKS.items())
+
+
+def test_title_is_shown_beside_the_name(slack):
+    assert setting_in_words("slack", slack.name) == f"{slack.name} ({slack.title})"
 
 
 def test_functions_keep_the_shape_and_are_finite(slack):

@@ -7,11 +7,20 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
-from covmetric import CovMetric, CovMetricClassifier, CovMetricCV, ImagePatchClassifier, Recentre
+from covmetric import (
+    CovMetric,
+    CovMetricClassifier,
+    CovMetricCV,
+    ImagePatchClassifier,
+    Recentre,
+    load_model,
+    save_model,
+)
 from covmetric.datasets import make_spd_classes, make_textures
 from covmetric.descriptors import GridPatches, ImageCovariances, SeriesCovariances
+from covmetric.plotting.fitted import find_names
 from covmetric.tasks import ModelView, explain, model_card, summary
-from covmetric.tasks.measured import measured_accuracies
+from covmetric.tasks.measured import Accuracies, Measured, measured_accuracies
 
 
 def fixed():
@@ -108,6 +117,46 @@ def test_recentred_model_takes_what_recentre_takes(data):
     assert ModelView(make_pipeline(SeriesCovariances(), Recentre(), fixed()).fit(series, data.y)).kind == "series"
 
 
+@pytest.mark.parametrize("name", ["matrices", "vectors", "series", "images", "patches"])
+def test_names_of_rows_are_those_of_plots(name, models):
+    assert ModelView(models[name][0]).features == find_names(models[name][0])
+
+
+def test_names_of_data_frames_are_kept(data, tmp_path):
+    pd = pytest.importorskip("pandas")
+    names = ["height", "width", "depth"]
+    frame = pd.DataFrame(data.X[:, 0], columns=names)
+    classifier = CovMetricClassifier(CovMetric(random_state=0)).fit(frame, data.y)
+    save_model(classifier, tmp_path / "boxes.model")
+    for model in (classifier, load_model(tmp_path / "boxes.model")):
+        assert ModelView(model).features == find_names(model) == names
+    with pytest.warns(UserWarning, match="does not have valid feature names"):
+        assert "height" in str(explain(ModelView(classifier), "query", frame.to_numpy()[0]))
+    other = make_pipeline(CovMetric(random_state=0), LogisticRegression()).fit(frame, data.y)
+    assert ModelView(other).features == find_names(other) == names
+
+
+def test_grey_pictures_whose_null_space_is_left_out(textures):
+    """Recentre leaves out the null space of R = G = B, so that rows of W no longer are features."""
+    pictures = [np.repeat(image[:, :, None], 3, axis=2) for image in textures.images]
+    classifier = CovMetricClassifier(CovMetric(random_state=0))
+    model = make_pipeline(ImageCovariances(["x", "y", "R", "G", "B"]), Recentre("transductive"), classifier)
+    with pytest.warns(UserWarning, match="projects out 2 of 5 dimensions"):
+        model.fit(pictures, textures.y)
+    assert model[1].basis_.shape == (5, 3)
+    view = ModelView(model)
+    assert view.features == find_names(model) == ["x0", "x1", "x2"]
+    assert "x0" in str(explain(view, "query", pictures[0], matrix=view.matrices(pictures)[0]))
+
+
+@pytest.mark.parametrize("nothing", [None, "passthrough"])
+def test_steps_that_do_nothing_are_skipped(nothing, data, textures):
+    images = make_pipeline(nothing, ImageCovariances(), fixed()).fit(textures.images, textures.y)
+    assert ModelView(images).steps == ["ImageCovariances", "CovMetricClassifier"]
+    assert ModelView(images).kind == "images" and ModelView(images).features == ModelView(images[1:]).features
+    assert ModelView(make_pipeline(nothing, fixed()).fit(data.X, data.y)).kind == "matrices"
+
+
 @pytest.mark.parametrize(
     "classifier",
     [
@@ -133,3 +182,11 @@ def test_metrics_alone_are_not_measured_by_the_command(data):
     view = ModelView(CovMetric(random_state=0).fit(data.X, data.y))
     assert "CovMetricClassifier" in view.how_to_measure and "covmetric evaluate" not in model_card(view, "m")
     assert "rule" not in view.parameters()
+
+
+def test_the_accuracy_is_called_optimistic_and_not_its_standard_error():
+    sentences = Accuracies(Measured(0.9, 9, 10, 0.1), None, "images").sentences()
+    assert sentences[-2:] == [
+        "± is the standard error over the folds.",
+        "The accuracy is slightly optimistic, because phi and lambda were chosen on the same folds.",
+    ]

@@ -16,6 +16,7 @@ from covmetric.tasks import FitSettings, example_names, fit_model
         ("X[1][0, 2] is nan", "b[0, 2] is nan"),
         ("X[1, 0, 2] is nan", "b[0, 2] is nan"),
         ("X[1, 4] is inf", "b[4] is inf"),
+        ("group 'a' has only one example, X[1], which", "group 'a' has only one example, b, which"),
         ("X[2] is singular", "X[2] is singular"),  # there is no such example
         ("X must have two classes, see X[1]", "X must have two classes, see X[1]"),
     ],

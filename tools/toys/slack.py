@@ -21,6 +21,7 @@ class Doubled(Slack):
     """
 
     name = "toy"
+    title = "squared difference without the factor 1/2"
     t_min = -2.0
     t_max = math.inf
 

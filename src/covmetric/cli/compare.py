@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from covmetric.cli.arguments import (
     add_report_argument,
-    check_folder_of,
+    check_output,
     check_page,
     integer_at_least,
     nonnegative_number,
@@ -100,7 +100,7 @@ def run(options: argparse.Namespace) -> int | None:
     for name in ("csv", "out"):
         path = getattr(options, name)
         if path is not None:
-            check_folder_of(f"--{name}", path)
+            check_output(f"--{name}", path)
     _check_unseen(options)
     check_page("--report", options.report)
     progress = shows_progress(options)
@@ -169,7 +169,7 @@ def run(options: argparse.Namespace) -> int | None:
 
 
 def _run_unseen(options: argparse.Namespace, data: DescribedInputs) -> int | None:
-    """Compare distances on new classes, print and write the table."""
+    """Compare distances on new classes, write and print the table."""
     from covmetric.experiments import unseen as experiment
     from covmetric.experiments.reports import write_csv
     from covmetric.experiments.unseen_methods import unseen_methods
@@ -188,13 +188,13 @@ def _run_unseen(options: argparse.Namespace, data: DescribedInputs) -> int | Non
             n_jobs=options.jobs,
             progress=shows_progress(options),
         )
+    if options.csv is not None:  # before anything is printed, because a reader may close the output early
+        write_csv(options.csv, table.summary())
     if options.json:
         record = data_record(options.data, data.content, data.y, table.size, data.groups, data.skipped)
         print_json({**origin(options.arguments), "data": record, **table.as_dict()})
     else:
         print_unseen(table, data.content)
-    if options.csv is not None:
-        write_csv(options.csv, table.summary())
     if table.interrupted:
         raise KeyboardInterrupt
     return INCOMPLETE if data.skipped else None

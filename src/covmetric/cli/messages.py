@@ -12,6 +12,10 @@ _JOIN_GROUPS = "; leave it out, or put it into one file with other examples of i
 _PHRASES: tuple[tuple[str, str], ...] = (
     (r"^images\[\d+\]: (?=cannot read )", ""),  # the path follows
     (r", or a list of splits as cv\b", ""),
+    (
+        r"\bput the images of each class into a folder of its own$",
+        "put the images of each class into a folder of its own, or pass a CSV file with their labels (--labels)",
+    ),
     (r"\bcv has no splits: at least one split is needed", "there are no folds"),
     (
         r"; leave groups out, so that the folds are made of examples\b",

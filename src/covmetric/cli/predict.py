@@ -28,7 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         metavar="FILES",
         help="images and folders of images, or .npz, .npy and .fif files with X of the kind that the model takes; "
-        "if it recentres sessions, each file without groups is one",
+        "if the model recentres sessions, each file without groups counts as one session, and files of one example "
+        "form one session together",
     )
     form = parser.add_mutually_exclusive_group()
     form.add_argument(
@@ -78,7 +79,7 @@ def run(options: argparse.Namespace) -> int | None:
         )
         for one in predictions:
             print(f"{one.name:<{width}}  {one.predicted:<{class_width}}  {one.probability:.2f}")
-        if view.note_on_probabilities:
+        if predictions and view.note_on_probabilities:
             print(view.note_on_probabilities, file=sys.stderr)
     return INCOMPLETE if skipped else None
 

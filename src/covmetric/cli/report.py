@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "source",
         type=Path,
         metavar="MODEL|RUN",
-        help="a model file, or what `covmetric evaluate --json` or `covmetric compare --json` wrote",
+        help="a model file, or what `covmetric evaluate --json` or `covmetric compare --json` (without --unseen) wrote",
     )
     parser.add_argument(
         "-o",

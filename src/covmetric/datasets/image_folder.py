@@ -6,8 +6,8 @@ from typing import Any
 
 from sklearn.utils import Bunch
 
+from covmetric.datasets.class_folders import images_by_class
 from covmetric.datasets.folders import find_folder
-from covmetric.datasets.inputs import images_by_class
 from covmetric.descriptors import ImageCovariances
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mimetypes
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from covmetric._utils.warning import warn
+from covmetric.datasets.class_folders import images_by_class, is_named_as_image, visible_files
 from covmetric.datasets.label_files import Labels, read_labels
 
 #: What the path of examples may be, for messages and help.
@@ -168,7 +167,7 @@ def read_inputs(path: Path, kind: str | None = None, labels: Path | None = None,
             f"there is no file or folder {path}; it must be {CONTENT if labelled else CONTENT_OF_QUERIES}"
         )
     reader = next((read for ending, read in _READERS.items() if path.name.lower().endswith(ending)), None)
-    if reader is None and not labelled and (kind in (None, "images") or _is_named_as_image(path)):
+    if reader is None and not labelled and (kind in (None, "images") or is_named_as_image(path)):
         return Inputs("images", [path], _names_of_images([path]))
     if reader is None or kind == "images":
         raise ValueError(_unexpected_file(path, kind, labelled))
@@ -206,8 +205,8 @@ def read_queries(
     check_channels : callable or None, default=None
         Called with each path and the names of its channels, or None if they are not known; may raise ValueError.
     files_are_groups : bool, default=False
-        Whether each of several files without groups is a group of its own, such as a session. Files of one example
-        each, which has no mean to be compared with, form one group.
+        Whether each of several files without groups is a group of its own, such as a session. If there are
+        several files of one example each, which has no mean to be compared with, they form one group together.
 
     Returns
     -------
@@ -236,20 +235,23 @@ def read_queries(
         raise ValueError(f"the examples have different numbers of {what}: {sorted(shape[0] for shape in shapes)}")
     groups = None
     if (files_are_groups and len(parts) > 1) or all(part.groups is not None for part in parts):
-        groups = np.concatenate([_groups_of(path, part) for path, part in zip(paths, parts, strict=True)])
+        n_lone = sum(len(part) == 1 and part.groups is None for part in parts)
+        named = zip(paths, parts, strict=True)
+        groups = np.concatenate([_groups_of(path, part, lone=n_lone == 1) for path, part in named])
     stacked = np.stack(examples) if kind in ("matrices", "vectors") else examples
     names = np.concatenate([part.names for part in parts])
     return Inputs(kind, stacked, names, groups=groups, channels=_common_channels(paths, parts))
 
 
-def _groups_of(path: Path, part: Inputs) -> npt.NDArray[Any]:
+def _groups_of(path: Path, part: Inputs, lone: bool) -> npt.NDArray[Any]:
     """Return the groups of the examples in a file: those that it has, or the file itself.
 
+    Files of one example form one group, unless there is a single one (`lone`).
     A group of the training data may have the name of the file, so that the label is one that nobody writes.
     """
     if part.groups is not None:
         return np.asarray(part.groups, dtype=object)
-    label = f"the file {path}" if len(part) > 1 else "the files of one example"
+    label = f"the file {path}" if len(part) > 1 or lone else "the files of one example"
     return np.full(len(part), label, dtype=object)
 
 
@@ -276,7 +278,7 @@ def _image_inputs(folder: Path, rows: Labels | None, labelled: bool) -> Inputs:
         y = np.array(rows.labels)
         return Inputs("images", paths, _names_of_images(paths), y, groups, n_unlabelled=len(others))
     if not labelled:
-        paths = _visible_files(folder)
+        paths = visible_files(folder)
         if not paths:
             raise FileNotFoundError(f"{folder} holds no images")
         return Inputs("images", paths, _names_of_images(paths))
@@ -284,67 +286,10 @@ def _image_inputs(folder: Path, rows: Labels | None, labelled: bool) -> Inputs:
     return Inputs("images", paths, _names_of_images(paths), y, groups)
 
 
-def images_by_class(folder: Path) -> tuple[list[Path], npt.NDArray[Any], npt.NDArray[Any] | None]:
-    """Return the files in ``folder/<class>/`` and its subfolders, with their classes and groups.
-
-    Images in `folder` itself belong to no class. They are left aside, with a warning.
-
-    Parameters
-    ----------
-    folder : Path
-        A folder with one folder per class. Subfolders of a class are groups.
-
-    Returns
-    -------
-    paths : list of Path
-        The files, by class and in alphabetical order.
-    y : array of str of shape (l,)
-        The class of each file.
-    groups : array of str of shape (l,) or None
-        The folder of each file, relative to `folder`; None if no class has subfolders.
-
-    Raises
-    ------
-    FileNotFoundError
-        If there are no files.
-    """
-    classes = sorted(path for path in folder.iterdir() if path.is_dir() and not path.name.startswith("."))
-    files = [(file, c.name) for c in classes for file in _visible_files(c)]
-    if not files:
-        count = len(_visible_files(folder))
-        if count:
-            raise FileNotFoundError(
-                f"{folder} holds {count} file{'s' if count > 1 else ''}, but no class folders with images: put the "
-                "images of each class into a folder of its own, or pass a CSV file with their labels (--labels)"
-            )
-        raise FileNotFoundError(f"{folder} holds no images: it should hold one folder of images per class.")
-    paths, y = [path for path, _ in files], np.array([name for _, name in files])
-    _warn_of_strays(folder)
-    folders = np.array([str(path.parent.relative_to(folder)) for path in paths])
-    return paths, y, folders if (folders != y).any() else None
-
-
-def _warn_of_strays(folder: Path) -> None:
-    """Warn of images that lie beside the class folders; other files, such as a table of labels, may lie there."""
-    strays = sorted(path for path in folder.iterdir() if path.is_file() and _is_named_as_image(path))
-    if strays:
-        lie = f"{strays[0]} lies" if len(strays) == 1 else f"{len(strays)} images (the first is {strays[0]}) lie"
-        warn(f"{lie} beside the class folders and cannot be used: move each image into the folder of its class")
-
-
-def _is_named_as_image(path: Path) -> bool:
-    is_image = (mimetypes.guess_type(path.name, strict=False)[0] or "").startswith("image/")
-    return is_image and not path.name.startswith(".")
-
-
-def _visible_files(folder: Path) -> list[Path]:
-    return [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.startswith(".")]
-
-
 def _unnamed(folder: Path, paths: list[Path]) -> list[Path]:
     """Return the other files of a folder that end like the given images; a CSV file there is none of them."""
     named, endings = set(paths), {path.suffix.lower() for path in paths}
-    return [path for path in _visible_files(folder) if path not in named and path.suffix.lower() in endings]
+    return [path for path in visible_files(folder) if path not in named and path.suffix.lower() in endings]
 
 
 def _names_of_images(paths: list[Path]) -> npt.NDArray[np.str_]:
@@ -356,8 +301,7 @@ def _read_npz(path: Path, kind: str | None, rows: Labels | None, labelled: bool)
 
     if rows is None and labelled:
         arrays = read_labelled_npz(path, vectors=True)
-        names = read_npz(path).get("names")
-        return _array_inputs(path, kind, arrays.X, arrays.y, arrays.groups, names)
+        return _array_inputs(path, kind, arrays.X, arrays.y, arrays.groups, arrays.names)
     held = read_npz(path)
     if "X" not in held:
         raise ValueError(f"{path} has no array 'X'; it holds {sorted(held)}")

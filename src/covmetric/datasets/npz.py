@@ -27,12 +27,15 @@ class LabelledArrays:
         True for the examples of the training part, or None if the file does not define a split.
     groups : array of shape (l,) or None
         The group of each example, or None if the file has no groups.
+    names : array or None
+        The array ``names`` as it is in the file, or None if the file has none.
     """
 
     X: npt.NDArray[Any]
     y: npt.NDArray[Any]
     train: npt.NDArray[np.bool_] | None
     groups: npt.NDArray[Any] | None
+    names: npt.NDArray[Any] | None = None
 
 
 def read_labelled_npz(path: Path, vectors: bool = False) -> LabelledArrays:
@@ -92,7 +95,8 @@ def read_labelled_npz(path: Path, vectors: bool = False) -> LabelledArrays:
             raise ValueError(
                 f"{path}: {name} must have one entry per example, shape ({len(X)},); got shape {values.shape}"
             )
-    return LabelledArrays(X, y, np.arange(len(X)) < len(parts[0]) if split else None, groups)
+    train = np.arange(len(X)) < len(parts[0]) if split else None
+    return LabelledArrays(X, y, train, groups, arrays.get("names"))
 
 
 def hold_matrices(X: npt.NDArray[Any]) -> bool:

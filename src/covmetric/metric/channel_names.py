@@ -9,20 +9,21 @@ from covmetric.embeddings import Embedding
 
 
 def names_in_pipeline(steps: Sequence[Any], embedding: Embedding) -> list[str] | None:
-    """Return the names that the steps before a learned metric know.
+    """Return the names that a fitted model knows.
 
     Parameters
     ----------
-    steps : sequence of fitted transformers
-        The steps before the metric, such as a descriptor and `Recentre`.
+    steps : sequence of fitted estimators
+        The steps of the model, such as a descriptor, `Recentre` and a classifier.
     embedding : Embedding
         The embedding of the metric.
 
     Returns
     -------
     list of str or None
-        One name per channel. None if no step knows names, or if the matrices have fewer rows than the channels that
-        are named, as after `Recentre` has left out a null space: their rows are then not channels.
+        One name per channel: those of a descriptor, otherwise those of the data frame that the step with the metric
+        was fitted on. None if no step knows names, or if the matrices have fewer rows than the channels that are named,
+        as after `Recentre` has left out a null space: their rows are then not channels.
 
     Examples
     --------
@@ -34,7 +35,9 @@ def names_in_pipeline(steps: Sequence[Any], embedding: Embedding) -> list[str] |
     >>> names_in_pipeline([descriptor], get_embedding("log").fit(descriptor.transform(series)))
     ['Fz', 'Cz']
     """
-    known = [names for step in steps if (names := getattr(step, "feature_names_", None)) is not None]
-    if not known or len(known[-1]) != len(embedding.channel_names()):
-        return None
-    return list(known[-1])
+    described = [getattr(step, "descriptor_", step) for step in steps]  # a classifier of regions holds its descriptor
+    known = [names for step in described if (names := getattr(step, "feature_names_", None)) is not None]
+    if not known:
+        learner = next((step for step in steps if hasattr(step, "metric_")), None)
+        known = [getattr(learner, "feature_names_in_", ())]
+    return list(known[-1]) if len(known[-1]) == len(embedding.channel_names()) else None

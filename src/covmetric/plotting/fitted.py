@@ -43,7 +43,7 @@ def find_learner(estimator: Any) -> tuple[Any, list[Any]]:
     >>> find_learner(pipeline)
     (CovMetric(random_state=0), [StandardScaler()])
     """
-    steps = [step for _, step in estimator.steps] if isinstance(estimator, Pipeline) else [estimator]
+    steps = _steps(estimator)
     for place, whole in enumerate(steps):
         step = getattr(whole, "classifier_", whole)  # a classifier of regions holds a classifier of matrices
         if isinstance(step, LearnedMetric) or hasattr(step, "metric_"):
@@ -169,8 +169,9 @@ def find_names(estimator: Any, names: Sequence[str] | None = None) -> list[str]:
     >>> find_names(CovMetric(random_state=0).fit(data.data, data.target))[0]
     'sepal length (cm)'
     """
-    learner, steps = find_learner(estimator)
     embedding = find_metric(estimator).embedding
-    if names is None:
-        names = names_in_pipeline(steps, embedding) if steps else getattr(learner, "feature_names_in_", None)
-    return embedding.channel_names(names)
+    return embedding.channel_names(names_in_pipeline(_steps(estimator), embedding) if names is None else names)
+
+
+def _steps(estimator: Any) -> list[Any]:
+    return [step for _, step in estimator.steps] if isinstance(estimator, Pipeline) else [estimator]

@@ -165,8 +165,13 @@ class RetrievalDisplay:
                 name = "" if other is None else f"{shortened(other, 12)}  "
                 right = None if label is None or other is None else bool(label == other)
                 mark = "\u00d7 " if right is False else ""
-                _show(self.ax_[i, j + 1], neighbor, f"{mark}{name}{self.distances[i][j]:#.3g}", right)
+                _show(self.ax_[i, j + 1], neighbor, f"{mark}{name}{_shown_distance(self.distances[i][j])}", right)
         return self
+
+
+def _shown_distance(distance: float) -> str:
+    """Return a distance with three digits, or as a whole number if it has more digits before the point."""
+    return f"{distance:.0f}" if 99.95 <= distance < 1e6 else f"{distance:#.3g}"
 
 
 def _taken(labels: Any, indices: IntArray) -> list[list[Any]]:

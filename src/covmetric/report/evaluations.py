@@ -123,7 +123,7 @@ def _accuracy(run: Mapping[str, Any]) -> list[Any]:
                 rows,
             )
         )
-    note = note_on_probabilities((run.get("model") or {}).get("rule") or {})
+    note = note_on_probabilities((run.get("model") or {}).get("rule") or {}) if run["predictions"] else ""
     return [*parts, Bullets([*_NOT_PROVEN, *([note] if note else [])])]
 
 

@@ -66,22 +66,23 @@ def _embedding(model: Any, references: LabelledExamples) -> Plot:
     figure, (axes,) = new_figure(8.6, 4.0, 1)
     display = EmbeddingDisplay(embedded.reshape(len(embedded), -1), find_metric(model).map(embedded), labels)
     display.plot(axes)
-    some = f"{len(chosen)} of the {len(references.labels)} training examples, in turn by class" if len(chosen) < len(
-        references.labels
-    ) else "The training examples"  # fmt: skip
+    what, total = references.what, len(references.labels)
+    chosen_ones = f"{len(chosen)} of the {total} training {what}, in turn by class"
+    some = chosen_ones if len(chosen) < total else f"The training {what}"
     caption = (
         f"{some}, in the two principal components with the largest variance, before and after learning. The metric was "
-        "learned from these examples, so new ones will mix more."
+        f"learned from these {what}, so new ones will mix more."
     )
-    return Plot("Examples before and after learning", inline_svg(figure, "embedding"), caption, wide=True)
+    return Plot(f"{what.capitalize()} before and after learning", inline_svg(figure, "embedding"), caption, wide=True)
 
 
 def _pairs(model: Any, references: LabelledExamples) -> Plot:
     figure, (axes,) = new_figure(6.0, 4.4, 1)
     PairDistancesDisplay.from_embedded(model, references.embedded, references.labels, ax=axes)
     caption = (
-        "Distances of all pairs of training examples of the same class (blue) and of different classes (orange, "
-        "hatched). The vertical lines are the bounds that the learner aims at; it learns from some of the pairs."
+        f"Distances of all pairs of training {references.what} of the same class (blue) and of different classes "
+        "(orange, hatched). The vertical lines are the bounds that the learner aims at; it learns from some of the "
+        "pairs."
     )
     return Plot("Distances of pairs", inline_svg(figure, "pairs"), caption)
 
@@ -125,8 +126,8 @@ def _importance(model: Any, references: LabelledExamples | None) -> Plot:
         importance = compute_importance(metric.embedding, metric.W, references.embedded)
         ImportanceDisplay(importance, find_names(model)).plot(axes)
         caption = (
-            "The part of each channel or feature in the mean squared distance between training examples, in percent. "
-            "After recentring or whitening, channels are directions near the recorded ones."
+            f"The part of each channel or feature in the mean squared distance between training {references.what}, in "
+            "percent. After recentring or whitening, channels are directions near the recorded ones."
         )
     return Plot("Importance of the channels", inline_svg(figure, "importance"), caption)
 

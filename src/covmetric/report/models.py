@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from covmetric.estimators import ImagePatchClassifier
 from covmetric.estimators.grid import distance_scorer
 from covmetric.experiments.estimates import Estimate, mean_and_standard_error
 from covmetric.plotting.fitted import find_learner, find_metric, find_names
@@ -31,7 +32,7 @@ def model_page(model: Any, name: str = "model", command: str | None = None) -> P
     name : str, default="model"
         Its name.
     command : str or None, default=None
-        What makes the page, for its last section. None means a call of this function.
+        What makes the page, for its last section. None means a call of this function and of `write_page`.
 
     Returns
     -------
@@ -60,12 +61,12 @@ def model_page(model: Any, name: str = "model", command: str | None = None) -> P
         sections.append(Section("Neighbours", [neighbors_part(find_metric(model), references)]))
     sections += [
         Section("What was learned", [Plots(model_plots(model, references))]),
-        data_section({}, _facts(model, references)),
+        data_section({}, _facts(model, view, references)),
         certificate_section(view.certificate()),
         *origin_sections(
             view.parameters(),
             package_versions(),
-            command or f"covmetric.report.model_page(model, {name!r})",
+            command or f"write_page(model_page(model, {name!r}), 'report.html')",
             title="How this page was made",
         ),
     ]
@@ -73,7 +74,7 @@ def model_page(model: Any, name: str = "model", command: str | None = None) -> P
 
 
 def find_references(model: Any) -> LabelledExamples | None:
-    """Return the training examples that a model holds.
+    """Return the training examples that a model holds, or their regions if it describes images by regions.
 
     Parameters
     ----------
@@ -92,9 +93,10 @@ def find_references(model: Any) -> LabelledExamples | None:
     ['0', '0', '1', '1']
     """
     last = model[-1] if isinstance(model, Pipeline) else model
-    last = getattr(last, "classifier_", last)
-    references = getattr(last, "references_", None)
-    return None if references is None else LabelledExamples.of_references(references)
+    classifier = getattr(last, "classifier_", last)
+    references = getattr(classifier, "references_", None)
+    what = "regions" if isinstance(last, ImagePatchClassifier) else "examples"
+    return None if references is None else LabelledExamples.of_references(references, what)
 
 
 def _score_name(learner: Any) -> str:
@@ -133,7 +135,7 @@ def _headline(
 ) -> str:
     classes = ""
     if references is not None:
-        classes = f" for {len(set(references.labels))} classes from {len(references.labels)} examples"
+        classes = f" for {len(set(view.labels))} classes from {view.n_references} examples"
     text = f"A metric was learned{classes} (embedding {find_metric(model).embedding.name})."
     if measured.whole is not None:
         votes = " by the vote of their patches" if measured.patches is not None else ""
@@ -159,11 +161,12 @@ def _accuracy(
     """Return what is known about the accuracy, and the table of the best candidates with paired differences."""
     parts: list[Part] = [Paragraphs([" ".join(measured.sentences())])]
     if references is not None and len(references.labels) > 5:
+        what = references.what
         before, after = same_class_rates(find_metric(model), references)
         text = (
-            f"Of the five training examples that are nearest to a training example, {100 * after:.1f} percent have its "
-            f"class; before learning, {100 * before:.1f} percent. The metric was learned from these examples, so that "
-            "the first number is optimistic."
+            f"Of the five training {what} that are nearest to a training {what.removesuffix('s')}, {100 * after:.1f} "
+            f"percent have its class; before learning, {100 * before:.1f} percent. The metric was learned from these "
+            f"{what}, so that the first number is optimistic."
         )
         parts.append(Paragraphs([text]))
     results = getattr(learner, "cv_results_", None)
@@ -197,14 +200,16 @@ def _candidates(results: Mapping[str, Any], best: int, score: str, count: int = 
     return Table(caption, ("candidate", score, "difference to the chosen one"), rows, note)
 
 
-def _facts(model: Any, references: LabelledExamples | None) -> list[tuple[str, str]]:
+def _facts(model: Any, view: ModelView, references: LabelledExamples | None) -> list[tuple[str, str]]:
     metric = find_metric(model)
     names = find_names(model)
     facts = [("rows of a matrix" if len(metric.embedding.shape_in_) == 2 else "entries of a vector", str(len(names)))]
     if names != [f"x{i}" for i in range(len(names))]:
         facts.append(("names of the rows", ", ".join(names)))
     if references is not None:
-        counts = Counter(references.labels)
-        facts.append(("training examples", str(len(references.labels))))
+        counts = Counter(view.labels)
+        facts.append(("training examples", str(view.n_references)))
+        if references.what == "regions":
+            facts.append(("regions", str(len(references.labels))))
         facts.append(("examples by class", ", ".join(f"{label}: {count}" for label, count in sorted(counts.items()))))
     return facts

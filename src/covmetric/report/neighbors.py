@@ -35,6 +35,8 @@ class LabelledExamples:
         Thumbnails.
     notes : sequence of l str, or None
         What to say about an example that is a query.
+    what : {'examples', 'regions'}
+        What they are: whole examples, or regions of images.
     """
 
     embedded: FloatArray
@@ -42,15 +44,18 @@ class LabelledExamples:
     names: Sequence[str]
     pictures: Sequence[Any] | None = None
     notes: Sequence[str] | None = None
+    what: str = "examples"
 
     @classmethod
-    def of_references(cls, references: References) -> LabelledExamples:
+    def of_references(cls, references: References, what: str = "examples") -> LabelledExamples:
         """Return the references of a classifier.
 
         Parameters
         ----------
         references : References
             The attribute `references_` of a fitted classifier.
+        what : {'examples', 'regions'}, default='examples'
+            What they are.
 
         Returns
         -------
@@ -58,7 +63,7 @@ class LabelledExamples:
             The references, with the names that the commands print.
         """
         labels = [_text(label) for label in references.labels.tolist()]
-        return cls(references.embedded, labels, references.shown_names, references.thumbnails)
+        return cls(references.embedded, labels, references.shown_names, references.thumbnails, what=what)
 
 
 def neighbors_part(
@@ -125,7 +130,8 @@ def neighbors_part(
         )
         for q, i in enumerate(chosen)
     ]
-    return Neighbors(items, found, _explanation(len(chosen), total or len(asked.labels), queries is None, first))
+    text = _explanation(len(chosen), total or len(asked.labels), queries is None, first, references.what)
+    return Neighbors(items, found, text)
 
 
 def same_class_rates(
@@ -185,12 +191,12 @@ def _nearest(
     return [[(int(j), float(np.sqrt(row[j]))) for j in columns] for row, columns in zip(squared, nearest, strict=True)]
 
 
-def _explanation(count: int, total: int, own: bool, first: IntArray | None) -> str:
-    what = "training examples" if own else "examples"
-    text = f"{count} of the {total} {what}" if count < total else f"All {what}"
+def _explanation(count: int, total: int, own: bool, first: IntArray | None, what: str) -> str:
+    queries = f"training {what}" if own else what
+    text = f"{count} of the {total} {queries}" if count < total else f"All {queries}"
     text += ", those with a wrong prediction first" if first is not None and len(first) else ""
     return (
-        f"{text}, each with the training examples that are nearest to it: before learning (W = I), and in the learned "
+        f"{text}, each with the training {what} that are nearest to it: before learning (W = I), and in the learned "
         "metric. Blue, solid: the class of the query. Orange, dashed, with a cross: another class. The number is the "
         "distance, whose unit differs between the two."
     )

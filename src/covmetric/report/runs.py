@@ -19,7 +19,7 @@ _MAX_BYTES = 200_000_000
 
 
 def read_run(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Read what `covmetric evaluate --json` or `covmetric compare --json` wrote.
+    """Read what `covmetric evaluate --json` or `covmetric compare --json` (without `--unseen`) wrote.
 
     Parameters
     ----------
@@ -60,7 +60,17 @@ def read_run(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise ValueError(
             f"{path} is JSON, but not a result: it must be what covmetric evaluate --json or compare --json wrote"
         )
+    if _is_about_new_classes(run):
+        raise ValueError(
+            f"{path}: a comparison on new classes (--unseen) has no page; its table is what compare prints"
+        )
     return run
+
+
+def _is_about_new_classes(run: Mapping[str, Any]) -> bool:
+    """Return whether `covmetric compare --unseen --json` wrote a result: its rows have splits in place of folds."""
+    rows = run.get("rows")
+    return isinstance(rows, list) and any(isinstance(row, dict) and "splits" in row for row in rows)
 
 
 def run_page(run: Mapping[str, Any]) -> Page:

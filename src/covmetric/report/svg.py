@@ -47,7 +47,7 @@ def inline_svg(figure: Any, name: str) -> str:
                 points.set_rasterized(True)
     target = io.StringIO()
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
-        # Browsers write wider letters than those that the layout was made for, so that it leaves some room.
+        # Browsers may use wider fonts than Matplotlib assumed, so leave a margin.
         figure.savefig(
             target, format="svg", dpi=150, bbox_inches="tight", pad_inches=0.1, metadata={"Date": None, "Creator": None}
         )

@@ -31,6 +31,8 @@ class Slack(ABC):
 
     #: The name of the slack in `SLACKS`.
     name: ClassVar[str]
+    #: The name of the divergence in words, for tables of settings.
+    title: ClassVar[str]
     #: The interval to which dual points are clipped. Beyond its ends the conjugate is infinite, or no better than at
     #: the end, to double precision.
     t_min: ClassVar[float]

@@ -23,6 +23,7 @@ class ItakuraSaito(Slack):
     """
 
     name = "is"
+    title = "Itakura-Saito divergence"
     t_min = -math.inf
     t_max = 1.0 - 2.0**-48  # t = alpha b / c has a few rounding errors, and h has its pole at 1
 

@@ -30,6 +30,7 @@ class RelativeEntropy(Slack):
     """
 
     name = "re"
+    title = "relative entropy"
     t_min = -math.inf
     t_max = _T_MAX
 

@@ -23,6 +23,7 @@ class Squared(Slack):
     """
 
     name = "l2"
+    title = "squared difference"
     t_min = -1.0
     t_max = math.inf
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+from covmetric.slacks import SLACKS
 from covmetric.tasks.measured import measured_accuracies
 from covmetric.tasks.model_view import ModelView
 
@@ -14,9 +15,6 @@ _TAKES = {
     "matrices": "symmetric or Hermitian matrices of shape (n, n)",
     "vectors": "vectors of shape (d,)",
 }
-
-
-_SLACKS = {"is": "Itakura-Saito divergence", "l2": "squared difference", "re": "relative entropy"}
 
 
 def summary(view: ModelView) -> dict[str, Any]:
@@ -76,7 +74,7 @@ def setting_in_words(name: str, value: Any) -> str:
     >>> setting_in_words("slack", "is"), setting_in_words("lam", 0.01)
     ('is (Itakura-Saito divergence)', '0.01')
     """
-    return f"{value} ({_SLACKS[value]})" if name == "slack" and value in _SLACKS else str(value)
+    return f"{value} ({SLACKS[value].title})" if name == "slack" and value in SLACKS else str(value)
 
 
 def pairs_in_words(view: ModelView) -> str:

@@ -112,7 +112,7 @@ class Accuracies:
         if self.whole is None and self.patches is None:
             return ["No accuracy was measured while the model was fitted."]
         how = "outside the training folds, in cross-validation on these data"
-        optimistic = f"It is slightly optimistic, because {self.chosen} were chosen on the same folds."
+        optimistic = f"The accuracy is slightly optimistic, because {self.chosen} were chosen on the same folds."
         found = []
         if self.whole is not None:
             by = " by the vote of their patches" if self.patches is not None else ""

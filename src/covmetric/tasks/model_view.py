@@ -21,6 +21,9 @@ from covmetric.learning.rules import describe_rule, note_on_probabilities
 from covmetric.metric import LearnedMetric
 from covmetric.metric.channel_names import names_in_pipeline
 
+#: What a pipeline may have in place of a step.
+_WITHOUT_STEP = (None, "passthrough")
+
 
 @dataclass(frozen=True)
 class Neighbor:
@@ -80,6 +83,11 @@ class ModelView:
         self.classifier: CovMetricClassifier | None = inner if isinstance(inner, CovMetricClassifier) else None
 
     @property
+    def _first(self) -> Any:
+        """The first step that does something."""
+        return next((step for step in self._steps if step not in _WITHOUT_STEP), None)
+
+    @property
     def last_step(self) -> Any:
         """The last step of the model, which predicts."""
         return self._steps[-1]
@@ -87,7 +95,7 @@ class ModelView:
     @property
     def kind(self) -> str:
         """What the model takes: 'images', 'series', 'matrices' or 'vectors'."""
-        first = self._steps[0]
+        first = self._first
         if isinstance(first, ImagePatchClassifier):
             return "images"
         if isinstance(first, Descriptor):
@@ -95,9 +103,11 @@ class ModelView:
         if isinstance(first, Recentre):
             return "vectors" if first.means_.ndim == 2 else "matrices"
         metric = self.metric
-        if metric is None or (len(self._steps) > 1 and not hasattr(first, "metric_")):
-            return "series"  # pyRiemann's Covariances
-        return "vectors" if metric.embedding.takes_vectors else "matrices"
+        if metric is not None and (hasattr(first, "metric_") or first is metric):
+            return "vectors" if metric.embedding.takes_vectors else "matrices"
+        if hasattr(first, "n_features_in_"):
+            return "vectors"  # a scaler of scikit-learn
+        return "series"  # pyRiemann's Covariances
 
     @property
     def metric(self) -> LearnedMetric | None:
@@ -119,8 +129,8 @@ class ModelView:
 
     @property
     def steps(self) -> list[str]:
-        """The classes of the steps."""
-        return [type(step).__name__ for step in self._steps]
+        """The classes of the steps, without those that do nothing."""
+        return [type(step).__name__ for step in self._steps if step not in _WITHOUT_STEP]
 
     @property
     def classes(self) -> list[str]:
@@ -178,19 +188,17 @@ class ModelView:
     @property
     def image_descriptor(self) -> ImageCovariances | None:
         """The descriptor of images, or None if the model takes other examples."""
-        first = self._steps[0]
+        first = self._first
         descriptor = first.descriptor_ if isinstance(first, ImagePatchClassifier) else first
         return descriptor if isinstance(descriptor, ImageCovariances) else None
 
     @property
     def features(self) -> list[str]:
         """The names of the rows of a matrix: features of pixels, channels, or x0, x1 and so on, as in plots."""
-        if self.image_descriptor is not None:
-            return feature_names(self.image_descriptor.features)
         if self.metric is None:
-            return []
+            return [] if self.image_descriptor is None else feature_names(self.image_descriptor.features)
         embedding = self.metric.embedding
-        return embedding.channel_names(names_in_pipeline(self._steps[:-1], embedding))
+        return embedding.channel_names(names_in_pipeline(self._steps, embedding))
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters that define the model, as text and numbers.
@@ -298,9 +306,9 @@ class ModelView:
         ValueError
             If they are known and differ.
         """
-        if isinstance(self._steps[0], NamedChannels):
+        if isinstance(self._first, NamedChannels):
             try:
-                self._steps[0].check_names(names)
+                self._first.check_names(names)
             except ValueError as error:
                 raise ValueError(f"{path}: {error}") from None
 
@@ -326,7 +334,7 @@ class ModelView:
         for step in self._steps[:-1]:
             if isinstance(step, Recentre):
                 examples = step.transform(examples, groups=groups if _uses_groups(step) else None)
-            elif step not in (None, "passthrough"):
+            elif step not in _WITHOUT_STEP:
                 examples = step.transform(examples)
         return examples
 

@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-# "X[3]", or an entry of an example: "X[3][0, 1]" of a matrix, "X[3, 1]" of a vector.
-_EXAMPLE = re.compile(r"X\[(\d+)(?:, ([\d, ]+))?\](?!\w)")
+# "X[3]", or an entry of an example: "X[3][0, 1]" of a matrix, "X[3, 1]" of a vector. The error begins with it, or it
+# follows a comma: "group 'a' has only one example, X[3], which ...".
+_EXAMPLE = re.compile(r"(?:^|(?<=, ))X\[(\d+)(?:, ([\d, ]+))?\](?!\w)")
 
 
 @contextmanager
 def example_names(names: Any) -> Iterator[None]:
-    """Let errors about an example X[i] within a `with` block begin with the name of the example.
+    """Let errors about an example X[i] within a `with` block have the name of the example in its place.
 
     Parameters
     ----------
@@ -40,8 +41,9 @@ def example_names(names: Any) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        found = _EXAMPLE.match(str(error))
+        found = _EXAMPLE.search(str(error))
         if found is None or int(found[1]) >= len(names):
             raise
         entry = f"[{found[2]}]" if found[2] else ""
-        raise ValueError(f"{names[int(found[1])]}{entry}{str(error)[found.end() :]}") from error
+        before, after = str(error)[: found.start()], str(error)[found.end() :]
+        raise ValueError(f"{before}{names[int(found[1])]}{entry}{after}") from error

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from covmetric.learning.rules.base import Rule
-from covmetric.learning.rules.description import describe_rule, note_on_probabilities
+from covmetric.learning.rules.description import describe_rule
 from covmetric.learning.rules.lda import LdaRule
 from covmetric.learning.rules.logistic import LogisticRule
 from covmetric.learning.rules.mean import MeanRule
@@ -79,3 +82,30 @@ def get_rule(
         raise ValueError(f"rule must be one of {', '.join(map(repr, RULES))}, got {rule!r}")
     get_search(algorithm)  # raises ValueError for unknown names, even if the rule does not search
     return RULES[rule](n_classes, n_neighbors, n_jobs, algorithm, C)
+
+
+def note_on_probabilities(rule: Mapping[str, Any]) -> str:
+    """Return what to know about the probabilities of a rule.
+
+    Parameters
+    ----------
+    rule : mapping
+        The rule as in `CovMetricClassifier.rule_`. For a classifier of images by regions, it has the entry `decision`
+        of `ImagePatchClassifier`.
+
+    Returns
+    -------
+    str
+        A sentence, or "" if there is nothing to say.
+
+    Examples
+    --------
+    >>> note_on_probabilities({"rule": "mean"})
+    'The probabilities of class means rank the examples, but are not calibrated.'
+    """
+    decision, name = rule.get("decision"), rule.get("rule")
+    if decision == "nearest-set":
+        return ""  # the probabilities are 0 and 1
+    if decision == "vote":
+        return "The probabilities of an image are means over its regions: they rank the images, but are not calibrated."
+    return RULES[name].probability_note if isinstance(name, str) and name in RULES else ""

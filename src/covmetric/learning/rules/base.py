@@ -33,6 +33,8 @@ class Rule(ABC):
     is_vote_of_neighbors: ClassVar[bool] = False
     #: What the rule looks at, for people: "references", "class means" or "decision boundaries".
     decides_by: ClassVar[str] = "decision boundaries"
+    #: What people should know about the probabilities, as a sentence; "" if there is nothing to say.
+    probability_note: ClassVar[str] = ""
     #: The parameter that the rule depends on, if any.
     tuned: ClassVar[str | None] = None
 

@@ -33,26 +33,3 @@ def describe_rule(rule: Mapping[str, Any]) -> str:
     values = {name: value for name, value in rule.items() if name not in ("rule", "weight") and value is not None}
     texts = [f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}" for name, value in values.items()]
     return f"{rule['rule']} ({', '.join(texts)})" if texts else str(rule["rule"])
-
-
-def note_on_probabilities(rule: Mapping[str, Any]) -> str:
-    """Return what to know about the probabilities of a rule.
-
-    Parameters
-    ----------
-    rule : mapping
-        The rule as in `CovMetricClassifier.rule_`.
-
-    Returns
-    -------
-    str
-        A sentence, or "" if there is nothing to say.
-
-    Examples
-    --------
-    >>> note_on_probabilities({"rule": "mean"})
-    'The probabilities of class means rank the examples, but are not calibrated.'
-    """
-    if rule.get("rule") != "mean":
-        return ""
-    return "The probabilities of class means rank the examples, but are not calibrated."

@@ -39,6 +39,7 @@ class LdaRule(MeanRule):
 
     name = "lda"
     decides_by = "decision boundaries"  # the distances from the class means are not those of the metric
+    probability_note = "The probabilities of the discriminant analysis rank the examples, but are not calibrated."
 
     def fit(self, vectors: FloatArray, codes: IntArray, weights: FloatArray | None = None) -> Self:
         self._units = Units.of_vectors(vectors)

@@ -33,6 +33,7 @@ class MeanRule(Rule):
 
     name = "mean"
     decides_by = "class means"
+    probability_note = "The probabilities of class means rank the examples, but are not calibrated."
 
     @classmethod
     def short_name(cls, n_neighbors: int) -> str:

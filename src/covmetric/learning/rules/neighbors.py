@@ -31,6 +31,9 @@ class NeighborsRule(Rule):
     name = "neighbors"
     decides_by = "references"
     tuned = "n_neighbors"
+    probability_note = (
+        "The probabilities count the votes of neighbours: they rank the examples, but are not calibrated."
+    )
     is_vote_of_neighbors = True
 
     @classmethod

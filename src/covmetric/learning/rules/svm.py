@@ -44,6 +44,7 @@ class SvmRule(OptimisedRule):
     """
 
     name = "svm"
+    probability_note = "The probabilities of the support vector machine rank the examples, but are not calibrated."
 
     def _fit_model(self, vectors: FloatArray, codes: IntArray) -> SVC:
         return SVC(C=self.C, gamma=1.0, decision_function_shape="ovo").fit(vectors, codes)
