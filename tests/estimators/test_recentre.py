@@ -188,11 +188,24 @@ def test_running_means_start_at_the_mean_of_groups_with_equal_weights():
 
 def test_examples_without_groups_are_a_group():
     X, _, groups = sessions()
-    recentre = Recentre("transductive").fit(X[:20])
+    recentre = Recentre().fit(X[:20])
     assert recentre.groups_ == [None]
     np.testing.assert_allclose(recentre.transform(X[20:40]), naive.recentred(X[20:40], gmean(X[:20])), atol=1e-6)
     named = Recentre("transductive").fit(X[:40], groups=groups[:40])
     np.testing.assert_allclose(named.transform(X[40:]), Recentre().fit_transform(X[40:]), atol=1e-7)
+
+
+def test_transductive_warns_if_no_groups_arrive():
+    """As in cross_val_score(..., groups=groups), which gives them to the splitter only."""
+    X, y = classes_of_matrices(40, n=3)
+    groups = np.arange(40) % 4
+    pipeline = make_pipeline(Recentre("transductive"), CovMetricClassifier(CovMetric(lam=np.inf), rule="mean"))
+    with pytest.warns(UserWarning, match="neither fit nor transform of Recentre got groups"):
+        cross_val_score(pipeline, X, y, cv=LeaveOneGroupOut(), groups=groups)
+    recentre = Recentre("transductive")
+    recentre.fit_transform(X)  # warnings are errors in the tests
+    recentre.transform(X, groups="new")
+    recentre.fit(X, groups=groups).transform(X)
 
 
 def test_input_is_not_changed_and_other_types_give_the_same_result():

@@ -140,7 +140,7 @@ def test_grey_pictures_whose_null_space_is_left_out(textures):
     """Recentre leaves out the null space of R = G = B, so that rows of W no longer are features."""
     pictures = [np.repeat(image[:, :, None], 3, axis=2) for image in textures.images]
     classifier = CovMetricClassifier(CovMetric(random_state=0))
-    model = make_pipeline(ImageCovariances(["x", "y", "R", "G", "B"]), Recentre("transductive"), classifier)
+    model = make_pipeline(ImageCovariances(["x", "y", "R", "G", "B"]), Recentre(), classifier)
     with pytest.warns(UserWarning, match="projects out 2 of 5 dimensions"):
         model.fit(pictures, textures.y)
     assert model[1].basis_.shape == (5, 3)

@@ -30,6 +30,11 @@ from covmetric.learning.group_labels import group_labels, positions_by_label
 from covmetric.learning.group_means import GroupMeans, group_mean, require_definite
 
 _NEW_GROUPS = ("raise", "transductive", "running")
+_NO_GROUPS = (
+    "neither fit nor transform of Recentre got groups: all examples are moved by the mean of the training examples, which "
+    "keeps sessions as far apart as before. Pass groups (in a pipeline, with set_fit_request(groups=True), "
+    "set_transform_request(groups=True) and enable_metadata_routing); in cross_val_score, as params={'groups': groups}"
+)
 
 
 class Recentre(SavedEstimator, TransformerMixin, BaseEstimator):
@@ -89,7 +94,7 @@ class Recentre(SavedEstimator, TransformerMixin, BaseEstimator):
     In a pipeline, groups are routed as scikit-learn's metadata: ``set_fit_request(groups=True)`` and
     ``set_transform_request(groups=True)``, with ``sklearn.set_config(enable_metadata_routing=True)``. Without routing,
     ``pipeline.fit(X, y, recentre__groups=groups)`` works, and examples that are then predicted without groups form one
-    new group.
+    new group. If no groups reach either method, all examples form one group, and 'transductive' warns.
 
     Examples
     --------
@@ -244,6 +249,12 @@ class Recentre(SavedEstimator, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self, "_groups")
         self._check_parameters()
+        # Only for matrices: the checks of scikit-learn, which use vectors, allow no warning.
+        if groups is None and self.new_groups == "transductive" and self.groups_ == [None] and self.means_.ndim == 3:
+            warn(_NO_GROUPS)
+        return self._transformed(X, groups)
+
+    def _transformed(self, X: Any, groups: Any) -> Matrices:
         examples, labels, eps = self._new_examples(X, groups)
         centring = self._centring(examples)
         means = np.empty(examples.shape, dtype=self.means_.dtype)
@@ -273,7 +284,7 @@ class Recentre(SavedEstimator, TransformerMixin, BaseEstimator):
         ValueError
             As in `fit`.
         """
-        return self.fit(X, y, groups).transform(X, groups)
+        return self.fit(X, y, groups)._transformed(X, groups)
 
     def _means_for(
         self, centring: Centring, examples: Matrices, label: Any, index: IntArray, eps: float, unnamed: bool
