@@ -54,7 +54,8 @@ def test_a_new_session_is_classified_better_than_without(run, kind, rule):
     printed = in_one_line(run("fit", f"{kind}.npz", "-o", "model", "--recentre", *rule).out)
     assert "They form 3 sessions, each of which was moved to its own mean, as new sessions will be." in printed
     assert "covmetric compare" not in printed  # it does not recentre
-    run("fit", f"{kind}.npz", "-o", "plain.model", *rule)
+    printed = in_one_line(run("fit", f"{kind}.npz", "-o", "plain.model", *rule).out)
+    assert "3 groups, used for folds and pairs only; --recentre moves every session to its own mean." in printed
     new = f"new-{kind}.npz"
     assert accuracy(run, "model", new) > max(0.85, accuracy(run, "plain.model", new) + 0.1)
 
@@ -128,6 +129,14 @@ def test_sessions_that_cannot_be_recentred_are_refused(run):
     assert "every group has examples of one class only" in error(X=X, y=DATA.y, groups=views)
     lone = np.where(np.arange(120) == 7, "alone", SESSION)
     assert "group 'alone' has only one example (n_samples = 1), data.npz[7]" in error(X=X, y=DATA.y, groups=lone)
+
+
+def test_recentring_is_not_proposed_where_it_is_refused(run):
+    views = np.char.add(DATA.y.astype(str), SESSION)
+    np.savez("views.npz", X=X, y=DATA.y, groups=views)
+    np.savez("vectors.npz", X=X[:, 0], y=DATA.y, groups=SESSION)
+    for name, count in {"views": 8, "vectors": 4}.items():
+        assert f"They form {count} groups.\n" in run("fit", f"{name}.npz", "-o", "model", *FIXED[:2]).out
 
 
 def test_patches_are_not_recentred(run, tmp_path):

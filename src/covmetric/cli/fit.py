@@ -99,7 +99,7 @@ def run(options: argparse.Namespace) -> int | None:
     inputs = read_labelled(options.data, options.kind, options.labels, written_files(options))
 
     from covmetric.models import save_model
-    from covmetric.tasks import FitSettings, ModelView, fit_model, summary
+    from covmetric.tasks import FitSettings, ModelView, fit_model, groups_mix_classes, summary
 
     started = time.perf_counter()
     settings = FitSettings(
@@ -137,7 +137,7 @@ def run(options: argparse.Namespace) -> int | None:
     if options.json:
         print_json(facts)
     else:
-        _print_result(facts, _about_groups(facts, options.recentre))
+        _print_result(facts, _about_groups(facts, options.recentre, groups_mix_classes(inputs)))
     if result.interrupted:
         return INTERRUPTED
     return INCOMPLETE if result.skipped else None
@@ -151,7 +151,7 @@ def _check_options(options: argparse.Namespace) -> None:
         raise ValueError(f"--neighbors needs --rule neighbors or auto: the rule {options.rule} uses no neighbours")
 
 
-def _about_groups(facts: dict[str, object], recentred: bool) -> str:
+def _about_groups(facts: dict[str, object], recentred: bool, are_sessions: bool) -> str:
     """Return how many groups there are, and what they were used for, or "" if there are none."""
     n_groups = facts["n_groups"]
     if n_groups is None:
@@ -160,7 +160,9 @@ def _about_groups(facts: dict[str, object], recentred: bool) -> str:
         what = "1 session, which was" if n_groups == 1 else f"{n_groups} sessions, each of which was"
         return f"They form {what} moved to its own mean, as new sessions will be."
     text = f"They form {n_groups} group{'' if n_groups == 1 else 's'}"
-    return f"{text}."
+    if not are_sessions or facts["kind"] == "vectors":  # --recentre refuses them
+        return f"{text}."
+    return f"{text}, used for folds and pairs only; --recentre moves every session to its own mean."
 
 
 def _print_result(facts: dict[str, object], about_groups: str) -> None:
