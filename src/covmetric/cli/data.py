@@ -21,6 +21,7 @@ CONTENT = (
     "shape (l, d), y and optionally groups and names (or X_train, y_train, X_test and y_test); an .npy file with "
     "--labels; or a .fif file of MNE epochs"
 )
+MODEL_FILE = "a model file (of `covmetric fit` or `save_model`)"
 _KINDS = ("matrices", "series", "images", "vectors")
 _FEATURES = ("grey", "gray", "colour", "color")
 
@@ -55,6 +56,17 @@ def add_data_arguments(parser: argparse.ArgumentParser, features: bool = True) -
         action="store_true",
         help="leave out files that are not images, name them, and exit with code 1",
     )
+
+
+def add_model_argument(parser: argparse.ArgumentParser) -> None:
+    """Add the argument for a model file.
+
+    Parameters
+    ----------
+    parser : argparse.ArgumentParser
+        The parser of the subcommand.
+    """
+    parser.add_argument("model", type=Path, metavar="MODEL", help=MODEL_FILE)
 
 
 def shows_progress(options: argparse.Namespace) -> bool:
