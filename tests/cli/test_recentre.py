@@ -95,6 +95,61 @@ def test_every_command_takes_the_model(run):
     assert "series.npz[7]" in run("explain", "model", "series.npz[7]").out
 
 
+@pytest.mark.parametrize("kind", ["matrices", "series"])
+def test_every_file_is_a_session(run, kind):
+    array = {"matrices": X, "series": SERIES}[kind]
+    days = ["Monday", "Thursday", "Tuesday"]
+    order = np.concatenate([np.flatnonzero(day == SESSION) for day in days])
+    np.savez("joined.npz", X=array[order], y=DATA.y[order], groups=SESSION[order])
+    for day in days:
+        np.savez(f"{day}.npz", X=array[day == SESSION], y=DATA.y[day == SESSION])
+    files = [f"{day}.npz" for day in days]
+    printed = in_one_line(run("fit", *files, "-o", "model", "--recentre", *FIXED).out)
+    assert f"Learned from 90 {kind} of 2 classes: 0, 1. They form 3 sessions" in printed
+    run("fit", "joined.npz", "-o", "joined.model", "--recentre", *FIXED)
+    new = f"new-{kind}.npz"
+    found, expected = (json.loads(run("predict", one, new, "--json").out) for one in ("model", "joined.model"))
+    assert found["predictions"] == expected["predictions"]
+    # A later file of the same name is a new session, alone or among others.
+    run("predict", "model", *files)
+    np.savez("Monday.npz", X=array[NEW], y=DATA.y[NEW])
+    again = json.loads(run("predict", "model", "Monday.npz", "Tuesday.npz", "--json").out)["predictions"]
+    assert [one["probabilities"] for one in again[:30]] == [one["probabilities"] for one in found["predictions"]]
+
+
+def test_groups_of_files_stay_beside_files_without_groups(run):
+    for name, part in {"a": SESSION == "Monday", "b": SESSION == "Tuesday"}.items():
+        np.savez(f"{name}.npz", X=X[part], y=DATA.y[part])
+    assert main(["fit", "a.npz", "matrices.npz", "b.npz", "-o", "model", "--recentre", *FIXED]) == 0
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = load_model("model")
+    assert model[0].groups_ == ["Monday", "Thursday", "Tuesday", "a.npz", "b.npz"]
+    assert model[-1].references_.names[[0, 30, -1]].tolist() == ["a.npz[0]", "matrices.npz[0]", "b.npz[29]"]
+
+
+def test_files_that_do_not_belong_together_are_refused(run, tmp_path):
+    np.savez("small.npz", X=X[:, :3, :3], y=DATA.y)
+    (tmp_path / "labels.csv").write_text("label\n0\n")
+    (tmp_path / "folder").mkdir()
+    for others, message in {
+        ("series.npz",): "series.npz holds series, but matrices.npz holds matrices",
+        ("small.npz",): "the examples have different numbers of rows: [3, 4]",
+        ("./matrices.npz",): "matrices.npz is given twice",
+        ("folder",): "folder is a folder: pass either one folder or several files",
+        ("small.npz", "--labels", "labels.csv"): "labels.csv has the labels of one file, but there are 2 files",
+        ("nothing.npz",): "there is no file or folder nothing.npz",
+    }.items():
+        assert message in run("fit", "matrices.npz", *others, "-o", "model", *FIXED, code=2).err
+    assert "is read by the command" in run("fit", "matrices.npz", "small.npz", "-o", "small.npz", code=2).err
+
+
+def test_names_and_numbers_of_groups_may_be_mixed(run):
+    np.savez("numbered.npz", X=X[OLD], y=DATA.y[OLD], groups=np.arange(90) // 45)
+    files = ("matrices.npz", "numbered.npz")
+    assert "They form 5 sessions" in run("fit", *files, "-o", "model", "--recentre").out
+    assert accuracy(run, "model", "new-matrices.npz") > 0.85
+
+
 def test_a_single_session_has_its_folds_made_of_examples(run):
     first = SESSION == "Monday"
     np.savez("monday.npz", X=X[first], y=DATA.y[first], groups=SESSION[first])

@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> int | None:
     view = read_model_view(options.model)
     view.check_classifies()
     kind = None if options.data.is_dir() else view.kind
-    inputs = read_labelled(options.data, kind, options.labels, written_files(options))
+    inputs = read_labelled([options.data], kind, options.labels, written_files(options))
     if inputs.kind != view.kind:
         raise ValueError(f"{options.data} holds {inputs.kind}, but the model takes {view.kind}")
     view.check_channels(options.data, inputs.channels)

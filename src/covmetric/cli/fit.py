@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser : argparse.ArgumentParser
         The parser of the subcommand.
     """
-    add_data_arguments(parser)
+    add_data_arguments(parser, several=True)
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="MODEL", help="write the model to this file")
     parser.add_argument(
         "--rule",
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--recentre",
         action="store_true",
-        help="move every session (the groups of DATA) to its own mean, and so every new session that the model "
+        help="move every session (a group of DATA) to its own mean, and so every new session that the model "
         "classifies; this uses no labels",
     )
     parser.add_argument("--phi", metavar="NAME", help="embedding of the matrices, such as log (default: chosen)")
@@ -96,7 +96,7 @@ def run(options: argparse.Namespace) -> int | None:
     """
     _check_options(options)
     check_output("-o", options.out)
-    inputs = read_labelled(options.data, options.kind, options.labels, written_files(options))
+    inputs = read_labelled(options.files, options.kind, options.labels, written_files(options))
 
     from covmetric.models import save_model
     from covmetric.tasks import FitSettings, ModelView, fit_model, groups_mix_classes, summary
@@ -206,6 +206,7 @@ FIT = Command(
         "covmetric fit photos/ --labels labels.csv -o photos.model",
         "covmetric fit trials.npz -o trials.model                 # X, y and groups",
         "covmetric fit trials.npz -o trials.model --recentre      # every session at its own mean",
+        "covmetric fit monday-epo.fif tuesday-epo.fif -o trials.model --recentre",
         "covmetric fit trials-epo.fif -o trials.model --rule mean --phi relog --lam 0.01",
     ),
 )

@@ -25,8 +25,8 @@ def check_sessions(inputs: Inputs) -> None:
         )
     if inputs.groups is None:
         raise ValueError(
-            "--recentre needs sessions: an array 'groups' in the .npz file, or a column 'group' in the CSV file of "
-            "--labels"
+            "--recentre needs sessions: an array 'groups' in the .npz file, a column 'group' in the CSV file of "
+            "--labels, or several files, each of which is then a session"
         )
     if not groups_mix_classes(inputs):
         raise ValueError(
