@@ -222,7 +222,10 @@ def test_models_of_pairs_are_described_as_such(run, home):
     page = Path("pairs.html").read_text(encoding="utf-8")
     assert "covmetric evaluate" not in page and "the threshold" in page and "call score(pairs, y) of" in page
     np.savez("matrices.npz", X=data.X, y=data.y)
-    assert "in Python, with predict(pairs)" in run("predict", "pairs.model", "matrices.npz", code=2).err
+    np.savez("pairs.npz", pairs=pairs, y=same)  # the kind of model matters more than what the file lacks
+    for command in ("predict", "evaluate"):
+        for data_file in ("matrices.npz", "pairs.npz"):
+            assert "in Python, with predict(pairs)" in run(command, "pairs.model", data_file, code=2).err
 
 
 def test_patches_describe_several_regions(run, home):
@@ -863,3 +866,10 @@ def test_help_has_examples(name, capsys):
     assert stopped.value.code == 0
     examples = capsys.readouterr().out.partition("examples:\n")[2].splitlines()
     assert examples and all(re.search(rf"(^  |; )covmetric {name}( |$)", line) for line in examples)
+
+
+@pytest.mark.parametrize("name", ["evaluate", "predict", "search", "explain", "info", "report"])
+def test_help_names_both_sources_of_models(name, capsys):
+    with pytest.raises(SystemExit):
+        main([name, "--help"])
+    assert "a model file (of `covmetric fit` or `save_model`)" in " ".join(capsys.readouterr().out.split())

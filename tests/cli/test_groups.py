@@ -86,7 +86,7 @@ def test_groups_of_another_length_are_refused(home, capsys):
 def test_fit_says_how_many_groups_there_are(home, capsys):
     arguments = ["fit", "grouped.npz", "-o", "m", "--rule", "mean", "--phi", "log", "--lam", "0.1"]
     assert main(arguments) == 0
-    assert "They form 2 groups." in capsys.readouterr().out
+    assert "They form 2 groups, used for folds and pairs only; --recentre" in capsys.readouterr().out
     assert printed(capsys, *arguments)["n_groups"] == 2
     assert main([*arguments[:1], "plain.npz", *arguments[2:]]) == 0
     assert "groups" not in capsys.readouterr().out

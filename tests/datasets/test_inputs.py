@@ -9,7 +9,7 @@ import pytest
 
 from covmetric.datasets.class_folders import images_by_class
 from covmetric.datasets.epochs import read_epochs
-from covmetric.datasets.inputs import read_inputs
+from covmetric.datasets.inputs import read_inputs, read_labelled_files
 from covmetric.datasets.label_files import read_labels
 from tests.data import spd
 
@@ -183,6 +183,22 @@ def test_epochs_of_mne_are_series_with_channels(epochs, tmp_path):
     assert relabelled.y.tolist() == ["a", "b"] * 3 and relabelled.groups.tolist() == ["1", "2"] * 3
     with pytest.raises(ValueError, match=r"epo.fif holds epochs, which are series, but matrices are expected"):
         read_inputs(path, "matrices")
+
+
+def test_files_of_epochs_are_sessions_with_the_same_channels(epochs, tmp_path):
+    import mne
+
+    path, data = epochs
+    other = tmp_path / "tuesday-epo.fif"
+    mne.read_epochs(path, verbose="ERROR")[2:].save(other, verbose="ERROR")
+    inputs = read_labelled_files([path, other])
+    assert inputs.channels == ["Fz", "Cz"] and inputs.y.tolist() == ["left", "right"] * 5
+    assert inputs.groups.tolist() == [path.as_posix()] * 6 + [other.as_posix()] * 4
+    assert inputs.names[-1] == f"{other.as_posix()}[3]"
+    np.testing.assert_allclose(np.stack(inputs.examples), np.concatenate([data, data[2:]])[:, :2], rtol=1e-6)
+    mne.read_epochs(path, verbose="ERROR").rename_channels({"Cz": "C3"}).save(other, overwrite=True, verbose="ERROR")
+    with pytest.raises(ValueError, match=r"the channels in .*tuesday-epo\.fif have other names"):
+        read_labelled_files([path, other])
 
 
 def epochs_of_type(kind, path):

@@ -21,11 +21,13 @@ CONTENT = (
     "shape (l, d), y and optionally groups and names (or X_train, y_train, X_test and y_test); an .npy file with "
     "--labels; or a .fif file of MNE epochs"
 )
+_SEVERAL = "several .npz or .fif files are read together, each without groups as one group (a session)"
+MODEL_FILE = "a model file (of `covmetric fit` or `save_model`)"
 _KINDS = ("matrices", "series", "images", "vectors")
 _FEATURES = ("grey", "gray", "colour", "color")
 
 
-def add_data_arguments(parser: argparse.ArgumentParser, features: bool = True) -> None:
+def add_data_arguments(parser: argparse.ArgumentParser, features: bool = True, several: bool = False) -> None:
     """Add the options that describe labelled data.
 
     Parameters
@@ -34,8 +36,13 @@ def add_data_arguments(parser: argparse.ArgumentParser, features: bool = True) -
         The parser of the subcommand.
     features : bool, default=True
         Whether the user can choose the features of images; not if a model has chosen them.
+    several : bool, default=False
+        Whether the user can pass several files, as `files` instead of `data`.
     """
-    parser.add_argument("data", type=Path, metavar="DATA", help=CONTENT)
+    if several:
+        parser.add_argument("files", type=Path, nargs="+", metavar="DATA", help=f"{CONTENT}; {_SEVERAL}")
+    else:
+        parser.add_argument("data", type=Path, metavar="DATA", help=CONTENT)
     parser.add_argument(
         "--labels",
         type=Path,
@@ -57,6 +64,17 @@ def add_data_arguments(parser: argparse.ArgumentParser, features: bool = True) -
     )
 
 
+def add_model_argument(parser: argparse.ArgumentParser) -> None:
+    """Add the argument for a model file.
+
+    Parameters
+    ----------
+    parser : argparse.ArgumentParser
+        The parser of the subcommand.
+    """
+    parser.add_argument("model", type=Path, metavar="MODEL", help=MODEL_FILE)
+
+
 def shows_progress(options: argparse.Namespace) -> bool:
     """Return whether to show progress bars: not with --json, and only on a terminal.
 
@@ -73,14 +91,17 @@ def shows_progress(options: argparse.Namespace) -> bool:
 
 
 def read_labelled(
-    path: Path, kind: str | None = None, labels: Path | None = None, written: Mapping[str, Path] | None = None
+    paths: Sequence[Path],
+    kind: str | None = None,
+    labels: Path | None = None,
+    written: Mapping[str, Path] | None = None,
 ) -> Inputs:
     """Read labelled examples, and print on the standard error how many images have no label.
 
     Parameters
     ----------
-    path : Path
-        The file or folder.
+    paths : sequence of Path
+        The file or folder, or several files.
     kind : {'matrices', 'series', 'images', 'vectors'} or None, default=None
         The kind of data. None means that it is detected.
     labels : Path or None, default=None
@@ -100,9 +121,9 @@ def read_labelled(
     ValueError
         If the file or folder does not hold the expected data, or if the command would write over an image.
     """
-    from covmetric.datasets.inputs import read_inputs
+    from covmetric.datasets.inputs import read_labelled_files
 
-    inputs = read_inputs(path, kind, labels)
+    inputs = read_labelled_files(paths, kind, labels)
     check_images_are_kept(written or {}, inputs)
     if inputs.n_unlabelled:
         what = "1 image has" if inputs.n_unlabelled == 1 else f"{inputs.n_unlabelled} images have"
@@ -154,7 +175,7 @@ def read_data(
     ValueError
         If the file or folder does not hold the expected data.
     """
-    inputs = read_labelled(path, kind, labels, written)
+    inputs = read_labelled([path], kind, labels, written)
     if inputs.kind == "vectors":
         raise ValueError(
             f"{path} holds vectors of {inputs.examples.shape[1]} entries, but the methods to compare take matrices, "

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from covmetric.cli.arguments import add_report_argument, check_page, say_page, written_files
 from covmetric.cli.command import INCOMPLETE, Command
-from covmetric.cli.data import add_data_arguments, print_skipped, read_labelled, read_model_view, short, usable_images
+from covmetric.cli.data import (
+    add_data_arguments,
+    add_model_argument,
+    print_skipped,
+    read_labelled,
+    read_model_view,
+    short,
+    usable_images,
+)
 from covmetric.cli.tables import print_json, print_wrapped
 
 if TYPE_CHECKING:
@@ -24,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser : argparse.ArgumentParser
         The parser of the subcommand.
     """
-    parser.add_argument("model", type=Path, metavar="MODEL", help="a file that `covmetric fit` wrote")
+    add_model_argument(parser)
     add_data_arguments(parser, features=False)
     parser.add_argument("--json", action="store_true", help="print only the result, as JSON")
     add_report_argument(parser)
@@ -45,8 +52,9 @@ def run(options: argparse.Namespace) -> int | None:
     """
     check_page("--report", options.report)
     view = read_model_view(options.model)
+    view.check_classifies()
     kind = None if options.data.is_dir() else view.kind
-    inputs = read_labelled(options.data, kind, options.labels, written_files(options))
+    inputs = read_labelled([options.data], kind, options.labels, written_files(options))
     if inputs.kind != view.kind:
         raise ValueError(f"{options.data} holds {inputs.kind}, but the model takes {view.kind}")
     view.check_channels(options.data, inputs.channels)

@@ -31,13 +31,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser : argparse.ArgumentParser
         The parser of the subcommand.
     """
-    add_data_arguments(parser)
+    add_data_arguments(parser, several=True)
     parser.add_argument("-o", "--out", type=Path, required=True, metavar="MODEL", help="write the model to this file")
     parser.add_argument(
         "--rule",
         choices=_RULES,
         default="auto",
         help="decision rule; auto combines several in a metric that cross-validation chooses (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--recentre",
+        action="store_true",
+        help="move every session (a group of DATA) to its own mean, and so every new session that the model "
+        "classifies; this uses no labels",
     )
     parser.add_argument("--phi", metavar="NAME", help="embedding of the matrices, such as log (default: chosen)")
     parser.add_argument(
@@ -65,7 +71,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--reg",
         type=nonnegative_number,
         metavar="FRACTION",
-        help="fraction of its mean eigenvalue that is added to the diagonal of each matrix (default: 1e-06)",
+        help="fraction of its mean eigenvalue that is added to the diagonal of each matrix (default: 1e-06, or 0 "
+        "with --recentre)",
     )
     parser.add_argument("--no-thumbnails", action="store_true", help="do not store small pictures of the images")
     parser.add_argument("--seed", type=integer_at_least(0), default=0, metavar="N", help="seed (default: %(default)s)")
@@ -89,10 +96,10 @@ def run(options: argparse.Namespace) -> int | None:
     """
     _check_options(options)
     check_output("-o", options.out)
-    inputs = read_labelled(options.data, options.kind, options.labels, written_files(options))
+    inputs = read_labelled(options.files, options.kind, options.labels, written_files(options))
 
     from covmetric.models import save_model
-    from covmetric.tasks import FitSettings, ModelView, fit_model, summary
+    from covmetric.tasks import FitSettings, ModelView, fit_model, groups_mix_classes, summary
 
     started = time.perf_counter()
     settings = FitSettings(
@@ -101,6 +108,7 @@ def run(options: argparse.Namespace) -> int | None:
         lam=options.lam,
         n_neighbors=options.neighbors,
         reg=options.reg,
+        recentre=options.recentre,
         features=options.features,
         patches=options.patches,
         decision=options.decision or "vote",
@@ -129,7 +137,7 @@ def run(options: argparse.Namespace) -> int | None:
     if options.json:
         print_json(facts)
     else:
-        _print_result(facts)
+        _print_result(facts, _about_groups(facts, options.recentre, groups_mix_classes(inputs)))
     if result.interrupted:
         return INTERRUPTED
     return INCOMPLETE if result.skipped else None
@@ -143,7 +151,21 @@ def _check_options(options: argparse.Namespace) -> None:
         raise ValueError(f"--neighbors needs --rule neighbors or auto: the rule {options.rule} uses no neighbours")
 
 
-def _print_result(facts: dict[str, object]) -> None:
+def _about_groups(facts: dict[str, object], recentred: bool, are_sessions: bool) -> str:
+    """Return how many groups there are, and what they were used for, or "" if there are none."""
+    n_groups = facts["n_groups"]
+    if n_groups is None:
+        return ""
+    if recentred:
+        what = "1 session, which was" if n_groups == 1 else f"{n_groups} sessions, each of which was"
+        return f"They form {what} moved to its own mean, as new sessions will be."
+    text = f"They form {n_groups} group{'' if n_groups == 1 else 's'}"
+    if not are_sessions or facts["kind"] == "vectors":  # --recentre refuses them
+        return f"{text}."
+    return f"{text}, used for folds and pairs only; --recentre moves every session to its own mean."
+
+
+def _print_result(facts: dict[str, object], about_groups: str) -> None:
     classes, rule, accuracy = facts["classes"], facts["rule"], facts["accuracy"]
     assert isinstance(classes, list) and isinstance(rule, dict) and isinstance(accuracy, list)
     settings = facts["parameters"]
@@ -153,15 +175,16 @@ def _print_result(facts: dict[str, object]) -> None:
     print_wrapped(
         f"Learned from {facts['n_examples']} {facts['kind']} of {len(classes)} classes: {', '.join(classes)}."
     )
-    if facts["n_groups"] is not None:
-        print_wrapped(f"They form {facts['n_groups']} group{'' if facts['n_groups'] == 1 else 's'}.")
+    if about_groups:
+        print_wrapped(about_groups)
     print_wrapped(f"phi {settings.get('phi')}, lambda {settings.get('lam')}, rule {describe_rule(rule)}.")
     for sentence in accuracy:
         print_wrapped(sentence)
     if facts["score"] is None:
-        print_wrapped(
-            f"To measure it: covmetric evaluate {facts['model']} OTHER_DATA, or covmetric compare on these data."
-        )
+        steps = facts["steps"]
+        assert isinstance(steps, list)
+        compare = "" if "Recentre" in steps else ", or covmetric compare on these data"  # compare does not recentre
+        print_wrapped(f"To measure it: covmetric evaluate {facts['model']} OTHER_DATA{compare}.")
     certificate = facts["certificate"]
     if isinstance(certificate, dict):
         print_wrapped(f"Certificate: {certificate['text']}.")
@@ -182,6 +205,8 @@ FIT = Command(
         "covmetric fit textures/ -o textures.model --patches 64   # several regions per image",
         "covmetric fit photos/ --labels labels.csv -o photos.model",
         "covmetric fit trials.npz -o trials.model                 # X, y and groups",
+        "covmetric fit trials.npz -o trials.model --recentre      # every session at its own mean",
+        "covmetric fit monday-epo.fif tuesday-epo.fif -o trials.model --recentre",
         "covmetric fit trials-epo.fif -o trials.model --rule mean --phi relog --lam 0.01",
     ),
 )

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from covmetric.cli.command import Command
-from covmetric.cli.data import read_model_view
+from covmetric.cli.data import add_model_argument, read_model_view
 from covmetric.cli.tables import print_json, print_wrapped
 
 
@@ -18,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser : argparse.ArgumentParser
         The parser of the subcommand.
     """
-    parser.add_argument("model", type=Path, metavar="MODEL", help="a file that `covmetric fit` or save_model wrote")
+    add_model_argument(parser)
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--card", action="store_true", help="print a model card, in Markdown")
     form.add_argument("--json", action="store_true", help="print only the result, as JSON")

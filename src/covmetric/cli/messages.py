@@ -27,6 +27,7 @@ _PHRASES: tuple[tuple[str, str], ...] = (
     (r"\braise reg \(now ([^)]+)\)", r"raise --reg (now \1)"),
     (r"\breg must be a number", "--reg must be a number"),
     (r", or shrink the estimate\b", ""),
+    (r", shrink the estimate, or use metric='euclid'", ""),
     (r"; use phi='auto'", "; leave out --phi"),
     (r"\bphi must be one of\b", "--phi must be one of"),
     (r", or an object of the class Embedding\b", ""),

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from covmetric.cli.command import INCOMPLETE, Command
-from covmetric.cli.data import print_skipped, read_model_view, usable_images
+from covmetric.cli.data import add_model_argument, print_skipped, read_model_view, usable_images
 from covmetric.cli.tables import print_json
 
 
@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser : argparse.ArgumentParser
         The parser of the subcommand.
     """
-    parser.add_argument("model", type=Path, metavar="MODEL", help="a file that `covmetric fit` wrote")
+    add_model_argument(parser)
     parser.add_argument(
         "files",
         type=Path,
@@ -57,6 +57,7 @@ def run(options: argparse.Namespace) -> int | None:
         The exit code.
     """
     view = read_model_view(options.model)
+    view.check_classifies()
 
     from covmetric.datasets.inputs import read_queries
     from covmetric.tasks import predict

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from covmetric.cli.arguments import check_page
 from covmetric.cli.command import Command
-from covmetric.cli.data import load_for_command
+from covmetric.cli.data import MODEL_FILE, load_for_command
 
 if TYPE_CHECKING:
     from covmetric.report import Page
@@ -27,7 +27,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "source",
         type=Path,
         metavar="MODEL|RUN",
-        help="a model file, or what `covmetric evaluate --json` or `covmetric compare --json` (without --unseen) wrote",
+        help=f"{MODEL_FILE}, or what `covmetric evaluate --json` or `covmetric compare --json` (without --unseen) "
+        "wrote",
     )
     parser.add_argument(
         "-o",

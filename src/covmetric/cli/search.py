@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from covmetric.cli.arguments import check_images_are_kept, check_page, integer_at_least, written_files
 from covmetric.cli.command import Command
-from covmetric.cli.data import read_model_view
+from covmetric.cli.data import add_model_argument, read_model_view
 from covmetric.cli.tables import print_json
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser : argparse.ArgumentParser
         The parser of the subcommand.
     """
-    parser.add_argument("model", type=Path, metavar="MODEL", help="a file that `covmetric fit` wrote")
+    add_model_argument(parser)
     parser.add_argument(
         "query", type=Path, metavar="QUERY", help="an image, a folder of images, or an .npz, .npy or .fif file with X"
     )

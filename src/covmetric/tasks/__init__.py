@@ -11,6 +11,7 @@ from covmetric.tasks.measured import Accuracies, Measured, measured_accuracies
 from covmetric.tasks.model_view import ModelView, Neighbor
 from covmetric.tasks.naming import example_names
 from covmetric.tasks.records import data_record, origin, package_versions
+from covmetric.tasks.sessions import groups_mix_classes
 
 __all__ = [
     "Accuracies",
@@ -30,6 +31,7 @@ __all__ = [
     "example_names",
     "explain",
     "fit_model",
+    "groups_mix_classes",
     "make_classifier",
     "measured_accuracies",
     "model_card",

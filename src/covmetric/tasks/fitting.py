@@ -7,16 +7,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from sklearn import config_context
 from sklearn.pipeline import make_pipeline
 
 from covmetric._utils.warning import warn
 from covmetric.datasets.inputs import Inputs
 from covmetric.descriptors import GridPatches, ImageCovariances, make_thumbnail
-from covmetric.estimators import CovMetric, CovMetricClassifier, ImagePatchClassifier
+from covmetric.estimators import CovMetric, CovMetricClassifier, ImagePatchClassifier, Recentre
 from covmetric.estimators.default_search import default_search
 from covmetric.solvers import Status
-from covmetric.tasks.describing import choose_features, describe_inputs
+from covmetric.tasks.describing import DescribedInputs, choose_features, describe_inputs
 from covmetric.tasks.naming import example_names
+from covmetric.tasks.sessions import check_sessions
 
 # The regularisation of matrices, so that singular ones have a logarithm.
 _REG = 1e-6
@@ -39,7 +41,10 @@ class FitSettings:
         `CovMetricClassifier` and `CovMetricCV`.
     reg : float or None, default=None
         The fraction of its mean eigenvalue that is added to the diagonal of each matrix. None means 1e-6; vectors have
-        none.
+        none. With `recentre` it is added before the means are computed, and None means 0, as in `Recentre`.
+    recentre : bool, default=False
+        Whether every group, such as a session, is moved to its own mean, and so is every new group that the model
+        predicts.
     features : str or None, default=None
         The features of images; see `choose_features`.
     patches : int or None, default=None
@@ -63,6 +68,7 @@ class FitSettings:
     lam: float | None = None
     n_neighbors: int | None = None
     reg: float | None = None
+    recentre: bool = False
     features: str | None = None
     patches: int | None = None
     decision: str = "vote"
@@ -129,6 +135,10 @@ def fit_model(inputs: Inputs, settings: FitSettings | None = None) -> FitResult:
         raise ValueError("the examples have no labels")
     if settings.patches is not None and inputs.kind != "images":
         raise ValueError(f"patches are for images, but the examples are {inputs.kind}")
+    if settings.recentre:
+        if settings.patches is not None:
+            raise ValueError("--recentre needs one matrix per image: leave out --patches")
+        check_sessions(inputs)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         fit = _fit_whole if settings.patches is None else _fit_patches
@@ -186,14 +196,38 @@ def _fit_whole(inputs: Inputs, settings: FitSettings) -> FitResult:
         n_jobs=settings.n_jobs,
         progress=settings.progress,
     )
-    classifier = make_classifier(settings, inputs.kind == "vectors")
+    thumbnails = _thumbnails(inputs, data.kept, settings)
     with example_names(data.names):
-        classifier.fit(
-            data.X, data.y, data.groups, names=data.names, thumbnails=_thumbnails(inputs, data.kept, settings)
-        )
-    _forget_progress(classifier)
-    model = classifier if data.descriptor is None else make_pipeline(data.descriptor, classifier)
+        if settings.recentre:
+            steps = _fit_recentred(data, settings, thumbnails)
+        else:
+            steps = [make_classifier(settings, inputs.kind == "vectors")]
+            steps[0].fit(data.X, data.y, data.groups, names=data.names, thumbnails=thumbnails)
+    _forget_progress(steps[-1])
+    steps = steps if data.descriptor is None else [data.descriptor, *steps]
+    model = make_pipeline(*steps) if len(steps) > 1 else steps[0]
     return FitResult(model, len(data.X), data.skipped, interrupted=False)
+
+
+def _fit_recentred(data: DescribedInputs, settings: FitSettings, thumbnails: list[Any] | None) -> list[Any]:
+    """Fit the steps that move every group to its own mean and classify.
+
+    The whole classifier, with the cross-validation inside it, is fitted on recentred matrices. That is no leak into the
+    test part of a fold: recentring uses no labels, and of each session only its own mean. A fold has whole sessions,
+    which are recentred as the model will recentre a new session (`new_groups="transductive"`).
+    """
+    assert data.groups is not None
+    # A single session cannot be kept apart from others: folds and pairs are then made of examples.
+    several = len(set(data.groups.tolist())) > 1
+    # Recentre takes no singular matrices, so that what it returns needs no regularisation.
+    classifier = make_classifier(replace(settings, reg=0.0))
+    with config_context(enable_metadata_routing=True):  # without it, scikit-learn refuses requests
+        recentre = Recentre("transductive", reg=settings.reg or 0.0)
+        recentre.set_fit_request(groups=True).set_transform_request(groups=True)
+        classifier.set_fit_request(groups=several)
+    X = recentre.fit_transform(data.X, groups=data.groups)
+    classifier.fit(X, data.y, data.groups if several else None, names=data.names, thumbnails=thumbnails)
+    return [recentre, classifier]
 
 
 def _fit_patches(inputs: Inputs, settings: FitSettings) -> FitResult:

@@ -282,14 +282,24 @@ class ModelView:
         ValueError
             If the model does not classify, or the examples are invalid.
         """
+        self.check_classifies()
+        if groups is None or not self.recentres:
+            return np.asarray(self.model.predict_proba(examples))
+        return np.asarray(self._steps[-1].predict_proba(self.matrices(examples, groups)))
+
+    def check_classifies(self) -> None:
+        """Raise ValueError if the model does not classify examples.
+
+        Raises
+        ------
+        ValueError
+            If the model is a metric, or compares pairs.
+        """
         if not hasattr(self._steps[-1], "predict_proba"):
             raise ValueError(
                 f"the model ends with a {self.steps[-1]}, which does not classify: fit one with covmetric fit"
                 + (", or use this one in Python, with predict(pairs)" if self.compares_pairs else "")
             )
-        if groups is None or not self.recentres:
-            return np.asarray(self.model.predict_proba(examples))
-        return np.asarray(self._steps[-1].predict_proba(self.matrices(examples, groups)))
 
     def check_channels(self, path: Path, names: list[str] | None) -> None:
         """Raise ValueError if the series in a file have other channels than those of the training data.
