@@ -624,8 +624,7 @@ def test_grey_image_among_colour_images_is_named(options, run, home, tmp_path):
     arguments = ("fit", tmp_path / "mixed", "-o", tmp_path / "m.model", "--rule", "mean", "--lam", "inf", *options)
     assert run(*arguments).err == (
         f"warning: 1 of 18 images is grey ({tmp_path / 'mixed/bark/0.png'}), so that the colours of the other 17 are "
-        "not used: to use them, leave the grey images out or convert them to RGB; if grey features are what you want, "
-        "use --features grey\n"
+        "not used: to use them, leave the grey images out; if grey features are what you want, use --features grey\n"
     )
     assert run(*arguments, "--features", "grey").err == ""
 
@@ -689,18 +688,20 @@ def test_grey_queries_of_a_model_of_colours_are_named_with_the_remedy(run, home,
         Image.open(path).convert("RGB").save(path)
     fit = ("fit", tmp_path / "colours", "--rule", "mean", "--lam", "inf", "-o")
     run(*fit, "colours.model")
-    described = (
-        "feature 'R' needs a colour image, but this image is grey, of shape (40, 40) and mode 'L': convert it to RGB, "
-    )
+    described = "feature 'R' needs a colour image, but this image is grey, of shape (40, 40) and mode 'L': use "
     for arguments in (("predict", "new/sand/6.png"), ("search", "new/sand/6.png"), ("explain", "new/sand/6.png"),
                       ("evaluate", "new")):  # fmt: skip
         message = run(arguments[0], "colours.model", arguments[1], code=2).err
         assert re.search(r"images\[0\] \('new/(sand|bark)/6\.png'\): ", message)
-        assert message.endswith(f"{described}or use a model that was fitted with --features grey\n")
+        assert message.endswith(f"{described}a model that was fitted with --features grey, or leave the image out\n")
     message = run("fit", "train", "--features", "colour", "-o", "x.model", code=2).err
-    assert message.endswith(f"'train/bark/0.png'): {described}or use --features grey\n")
+    assert message.endswith(f"'train/bark/0.png'): {described}--features grey, or leave the image out\n")
     printed = run("predict", "colours.model", "new/sand", tmp_path / "colours/sand/0.png", "--skip-broken", code=1)
-    assert "convert it to RGB, or use a model" in printed.err and len(printed.out.splitlines()) == 1
+    assert (
+        "use a model that was fitted with --features grey, or leave" in printed.err
+        and "RGB" not in printed.err
+        and len(printed.out.splitlines()) == 1
+    )
     run(*fit, "greys.model", "--features", "grey")  # which takes both: the brightness of colours is a grey value
     both = [
         run("predict", "greys.model", folder / "sand/0.png").out for folder in (home / "train", tmp_path / "colours")

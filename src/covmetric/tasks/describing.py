@@ -80,8 +80,7 @@ def choose_features(paths: Any, features: str | None) -> str:
         others = "the other one" if n_coloured == 1 else f"the other {n_coloured}"
         warn(
             f"{n_grey} of {n_grey + n_coloured} images {are_grey}, so that the colours of {others} are not used: to "
-            "use them, leave the grey images out or convert them to RGB; if grey features are what you want, set "
-            "features='grey'"
+            "use them, leave the grey images out; if grey features are what you want, set features='grey'"
         )
     return "grey"
 
