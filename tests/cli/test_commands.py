@@ -112,6 +112,24 @@ def test_evaluate_prints_a_run_in_pure_json(home):
     assert set(result) == documented
 
 
+def test_evaluate_says_how_many_examples_have_the_names_of_training_examples(run, home, tmp_path):
+    sentence = "an accuracy on training examples says nothing about new ones."
+    page = tmp_path / "page.html"
+    printed = " ".join(run("evaluate", "textures.model", "train", "--report", page).out.split())
+    assert f"All 18 examples have the names of training examples: {sentence}" in printed
+    assert f"All 18 examples have the names of training examples: {sentence}" in page.read_text()
+    assert sentence not in " ".join(run("evaluate", "textures.model", "new").out.split())
+    table = tmp_path / "labels.csv"
+    table.write_text("name,label\ntrain/sand/0.png,sand\nnew/sand/6.png,sand\nnew/bark/7.png,bark\n")
+    run("fit", ".", "--labels", table, "-o", "some.model", "--rule", "mean", "--lam", "inf")
+    table.write_text("name,label\ntrain/sand/0.png,sand\nnew/wood/6.png,wood\nnew/bark/6.png,bark\n")
+    printed = run("evaluate", "some.model", ".", "--labels", table)
+    said = f"1 of the 3 examples has the name of a training example: {sentence}"
+    assert said in " ".join(printed.out.split())
+    result = json.loads(run("evaluate", "some.model", ".", "--labels", table, "--json").out)
+    assert result["n_training_names"] == 1
+
+
 def test_evaluate_prints_classes_and_errors(run):
     printed = run("evaluate", "textures.model", "new").out
     assert re.search(r"\d of 6 are right: [\d.]+ percent \(95 percent\s+interval", printed)

@@ -11,6 +11,7 @@ from covmetric.tasks.measured import Accuracies, Measured, measured_accuracies
 from covmetric.tasks.model_view import ModelView, Neighbor
 from covmetric.tasks.naming import example_names
 from covmetric.tasks.records import data_record, origin, package_versions
+from covmetric.tasks.training_names import count_training_names, training_names_in_words
 
 __all__ = [
     "Accuracies",
@@ -24,6 +25,7 @@ __all__ = [
     "Prediction",
     "QueryExplanation",
     "choose_features",
+    "count_training_names",
     "data_record",
     "describe_inputs",
     "evaluate",
@@ -39,6 +41,7 @@ __all__ = [
     "predict",
     "setting_in_words",
     "summary",
+    "training_names_in_words",
     "wilson_interval",
     "without_broken_images",
 ]
