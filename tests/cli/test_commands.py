@@ -671,6 +671,19 @@ def test_text_called_png_is_named_or_left_out(home, tmp_path):
     assert "Learned from 18 images" in done.stdout and len(load_model(tmp_path / "x.model")[-1].references_) == 18
 
 
+@pytest.mark.parametrize("options", [(), ("--patches", "20")], ids=["whole", "patches"])
+def test_groups_of_files_that_are_left_out_do_not_count(options, run, home, tmp_path):
+    for path in (home / "train").glob("*/*.png"):
+        target = tmp_path / "data" / path.parent.name / path.stem / "view.png"
+        target.parent.mkdir(parents=True)
+        shutil.copy(path, target)
+    (tmp_path / "data" / "sand" / "notes").mkdir()
+    (tmp_path / "data" / "sand" / "notes" / "notes.txt").write_text("no image")
+    fit = ("fit", tmp_path / "data", "-o", tmp_path / "x.model", "--rule", "mean", "--lam", "inf", "--skip-broken")
+    assert "They form 18 groups." in run(*fit, *options, code=1).out
+    assert json.loads(run(*fit, *options, "--json", code=1).out)["n_groups"] == 18
+
+
 def test_csv_file_in_place_of_examples_is_refused_with_the_way_to_convert_it(run, home, tmp_path):
     data = make_spd_classes(n_classes=2, n_per_class=6, n=3, random_state=0)
     model = tmp_path / "a.model"
