@@ -744,11 +744,23 @@ def test_broken_queries_are_named_or_left_out(run, home):
     (home / "note.png").write_text("no image")
     message = run("predict", "textures.model", "note.png", "new/sand/6.png", code=2).err
     assert "note.png" in message and "--skip-broken leaves such files out" in message
-    assert "--skip-broken" not in run("search", "textures.model", "note.png", code=2).err  # it has no such option
+    assert "--skip-broken" not in run("explain", "textures.model", "note.png", code=2).err  # it has no such option
     printed = run("predict", "textures.model", "note.png", "new/sand/6.png", "--skip-broken", "--json", code=1)
     assert [one["name"] for one in json.loads(printed.out)["predictions"]] == ["new/sand/6.png"]
     assert printed.err.startswith("left out note.png: ")
     assert "no image can be read" in run("predict", "textures.model", "note.png", "--skip-broken", code=2).err
+
+
+def test_search_leaves_out_broken_queries(run, home, tmp_path):
+    shutil.copytree(home / "new" / "sand", tmp_path / "queries")
+    (tmp_path / "queries" / "notes.txt").write_text("no image")
+    search = ("search", "textures.model", tmp_path / "queries", "--html", tmp_path / "page.html")
+    assert "notes.txt" in (message := run(*search, code=2).err) and "--skip-broken leaves such files out" in message
+    printed = run(*search, "--skip-broken", "--json", code=1)
+    assert [Path(one["query"]).name for one in json.loads(printed.out)["queries"]] == ["6.png", "7.png"]
+    assert printed.err.startswith(f"left out {tmp_path}/queries/notes.txt: ")
+    assert "notes.txt" not in (tmp_path / "page.html").read_text()
+    assert run(*search, "--skip-broken", code=1).out.endswith("page.html.\n")
 
 
 def test_model_of_a_newer_version_is_refused(home, tmp_path):
@@ -811,15 +823,19 @@ def test_closed_output_gives_exit_code_1(home):
 
 @pytest.mark.parametrize(
     "arguments",
-    [("evaluate", "textures.model", "new"), ("compare", "train", "--methods", "log-3nn,covmetric-3nn", "--folds", "2")],
-    ids=["evaluate", "compare"],
+    [
+        ("evaluate", "textures.model", "new", "--report"),
+        ("compare", "train", "--methods", "log-3nn,covmetric-3nn", "--folds", "2", "--report"),
+        ("search", "textures.model", "new", "--html"),
+    ],
+    ids=["evaluate", "compare", "search"],
 )
 def test_page_is_written_although_the_output_is_closed(arguments, home, tmp_path):
     """`covmetric evaluate MODEL DATA --report page.html | head -1` must not lose the page."""
     read, write = os.pipe()
     os.close(read)
     page = tmp_path / "page.html"
-    done = covmetric(*arguments, "--report", page, cwd=home, stdout=write, stderr=subprocess.PIPE)
+    done = covmetric(*arguments, page, cwd=home, stdout=write, stderr=subprocess.PIPE)
     os.close(write)
     assert (done.returncode, done.stderr) == (1, "") and "data-query" in page.read_text()
 
