@@ -64,6 +64,12 @@ class ImageCovariances(Descriptor):
     --------
     ImageSetCovariances : One covariance matrix per set of images.
 
+    Notes
+    -----
+    Derivatives are differences of neighbouring pixels, so that the matrices depend on the scale of an image: the same
+    picture with twice as many rows and columns has smaller derivatives. Images that are to be compared should have the
+    same scale; resize new images to the size of the training images.
+
     References
     ----------
     .. [1] O. Tuzel, F. Porikli, P. Meer, "Region covariance: a fast descriptor for detection and classification",
