@@ -629,8 +629,10 @@ def test_unwritable_output_is_refused_before_any_work(home):
 
 def test_one_class_is_refused(run, home, tmp_path):
     shutil.copytree(home / "train" / "sand", tmp_path / "data" / "sand")
-    message = run("fit", tmp_path / "data", "-o", tmp_path / "x.model", code=2).err
-    assert "y has only one class, 'sand': at least two classes are needed" in message
+    for arguments in (("fit", tmp_path / "data", "-o", tmp_path / "x.model"), ("compare", tmp_path / "data")):
+        message = run(*arguments, code=2).err
+        assert message.startswith(f"covmetric {arguments[0]}: all examples have the class 'sand': at least two ")
+        assert "each folder of images in DATA is a class)" in message
     assert not (tmp_path / "x.model").exists()
 
 

@@ -435,12 +435,12 @@ def test_incomplete_evaluation_is_refused(missing):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("not JSON", "is neither a model nor a result"),
+        ("not JSON", "is neither a model file nor a result of evaluate --json or compare --json$"),
         ("[1, 2]", "not a result"),
         ('{"rows": [{"kind": 1}]}', "the comparison are incomplete or invalid"),
         ('{"confusion": {"classes": ["a"], "matrix": [[1, 2]]}}', "the evaluation are incomplete or invalid"),
-        ("[" * 100_000, "is neither a model nor a result"),
-        ("\udcff", "is neither a model nor a result"),
+        ("[" * 100_000, "is neither a model file nor a result"),
+        ("\udcff", "is neither a model file nor a result"),
     ],
 )
 def test_files_that_are_no_results_are_refused(text, message, tmp_path):

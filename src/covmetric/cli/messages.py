@@ -21,6 +21,10 @@ _PHRASES: tuple[tuple[str, str], ...] = (
         r"; leave groups out, so that the folds are made of examples\b",
         "; remove the groups (the array groups of the .npz file, or the column group of the CSV file)",
     ),
+    (
+        r"^y has only one class, (.*): at least two classes are needed$",
+        r"all examples have the class \1: at least two are needed (each folder of images in DATA is a class)",
+    ),
     (r"\bcv='classes' needs", "--unseen needs"),
     (r"\bset reg=0\b", "leave out --reg"),
     (r"\bset reg, for example (\S+?)(?=[,;]|$)", r"use --reg, for example --reg \1"),
