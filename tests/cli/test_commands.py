@@ -657,6 +657,22 @@ def test_images_of_mixed_sizes_work_unless_smaller_than_a_patch(run, home, tmp_p
     assert "tall.png" in message and "is smaller than a patch of 32 x 32" in message
 
 
+def test_queries_of_another_scale_are_warned_of_once(run, home, tmp_path):
+    (tmp_path / "sand").mkdir()
+    Image.open(home / "new/sand/6.png").resize((80, 80)).save(tmp_path / "sand" / "large.png")
+    Image.open(home / "new/sand/6.png").resize((70, 21)).save(tmp_path / "sand" / "near.png")
+    message = (
+        "warning: 1 image has at least twice or at most half as many rows or columns as the training images, 40 x 40 "
+        f"in the median ({tmp_path}/sand/large.png, 80 x 80): the features depend on the scale; resize images to the "
+        "size of the training images\n"
+    )
+    page = tmp_path / "page.html"
+    for arguments in (("predict", tmp_path), ("search", tmp_path / "sand", "--html", page),
+                      ("explain", tmp_path / "sand/large.png"), ("evaluate", tmp_path, "--report", page)):  # fmt: skip
+        assert run(arguments[0], "textures.model", *arguments[1:]).err.count(message) == 1
+    assert run("predict", "textures.model", tmp_path / "sand/near.png", "new").err == ""
+
+
 def test_text_called_png_is_named_or_left_out(home, tmp_path):
     shutil.copytree(home / "train", tmp_path / "data")
     (tmp_path / "data" / "sand" / "note.png").write_text("no image")

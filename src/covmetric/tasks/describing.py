@@ -145,7 +145,7 @@ def describe_inputs(
     found = ImageCovariances(
         chosen, errors="skip" if skip_broken else "raise", n_jobs=n_jobs, verbose=progress
     ).describe(inputs.examples)
-    descriptor = ImageCovariances(chosen).fit(inputs.examples)
+    descriptor = ImageCovariances(chosen).fit(inputs.examples).set_sizes(found.boxes[:, 2:])
     skipped = [(str(inputs.names[i]), reason) for i, reason in found.skipped]
     constant = np.trace(found.X, axis1=1, axis2=2) == 0.0
     names = inputs.names[found.image[constant]].tolist()
