@@ -112,6 +112,24 @@ def test_evaluate_prints_a_run_in_pure_json(home):
     assert set(result) == documented
 
 
+def test_evaluate_says_how_many_examples_have_the_names_of_training_examples(run, home, tmp_path):
+    sentence = "an accuracy on training examples says nothing about new ones."
+    page = tmp_path / "page.html"
+    printed = " ".join(run("evaluate", "textures.model", "train", "--report", page).out.split())
+    assert f"All 18 examples have the names of training examples: {sentence}" in printed
+    assert f"All 18 examples have the names of training examples: {sentence}" in page.read_text()
+    assert sentence not in " ".join(run("evaluate", "textures.model", "new").out.split())
+    table = tmp_path / "labels.csv"
+    table.write_text("name,label\ntrain/sand/0.png,sand\nnew/sand/6.png,sand\nnew/bark/7.png,bark\n")
+    run("fit", ".", "--labels", table, "-o", "some.model", "--rule", "mean", "--lam", "inf")
+    table.write_text("name,label\ntrain/sand/0.png,sand\nnew/wood/6.png,wood\nnew/bark/6.png,bark\n")
+    printed = run("evaluate", "some.model", ".", "--labels", table)
+    said = f"1 of the 3 examples has the name of a training example: {sentence}"
+    assert said in " ".join(printed.out.split())
+    result = json.loads(run("evaluate", "some.model", ".", "--labels", table, "--json").out)
+    assert result["n_training_names"] == 1
+
+
 def test_evaluate_prints_classes_and_errors(run):
     printed = run("evaluate", "textures.model", "new").out
     assert re.search(r"\d of 6 are right: [\d.]+ percent \(95 percent\s+interval", printed)
@@ -614,8 +632,10 @@ def test_unwritable_output_is_refused_before_any_work(home):
 
 def test_one_class_is_refused(run, home, tmp_path):
     shutil.copytree(home / "train" / "sand", tmp_path / "data" / "sand")
-    message = run("fit", tmp_path / "data", "-o", tmp_path / "x.model", code=2).err
-    assert "y has only one class, 'sand': at least two classes are needed" in message
+    for arguments in (("fit", tmp_path / "data", "-o", tmp_path / "x.model"), ("compare", tmp_path / "data")):
+        message = run(*arguments, code=2).err
+        assert message.startswith(f"covmetric {arguments[0]}: all examples have the class 'sand': at least two ")
+        assert "each folder of images in DATA is a class)" in message
     assert not (tmp_path / "x.model").exists()
 
 
@@ -627,8 +647,7 @@ def test_grey_image_among_colour_images_is_named(options, run, home, tmp_path):
     arguments = ("fit", tmp_path / "mixed", "-o", tmp_path / "m.model", "--rule", "mean", "--lam", "inf", *options)
     assert run(*arguments).err == (
         f"warning: 1 of 18 images is grey ({tmp_path / 'mixed/bark/0.png'}), so that the colours of the other 17 are "
-        "not used: to use them, leave the grey images out or convert them to RGB; if grey features are what you want, "
-        "use --features grey\n"
+        "not used: to use them, leave the grey images out; if grey features are what you want, use --features grey\n"
     )
     assert run(*arguments, "--features", "grey").err == ""
 
@@ -639,6 +658,22 @@ def test_images_of_mixed_sizes_work_unless_smaller_than_a_patch(run, home, tmp_p
     run("fit", tmp_path / "mixed", "-o", tmp_path / "m.model", "--rule", "mean")
     message = run("fit", tmp_path / "mixed", "-o", tmp_path / "m.model", "--patches", "32", code=2).err
     assert "tall.png" in message and "is smaller than a patch of 32 x 32" in message
+
+
+def test_queries_of_another_scale_are_warned_of_once(run, home, tmp_path):
+    (tmp_path / "sand").mkdir()
+    Image.open(home / "new/sand/6.png").resize((80, 80)).save(tmp_path / "sand" / "large.png")
+    Image.open(home / "new/sand/6.png").resize((70, 21)).save(tmp_path / "sand" / "near.png")
+    message = (
+        "warning: 1 image has at least twice or at most half as many rows or columns as the training images, 40 x 40 "
+        f"in the median ({tmp_path}/sand/large.png, 80 x 80): the features depend on the scale; resize images to the "
+        "size of the training images\n"
+    )
+    page = tmp_path / "page.html"
+    for arguments in (("predict", tmp_path), ("search", tmp_path / "sand", "--html", page),
+                      ("explain", tmp_path / "sand/large.png"), ("evaluate", tmp_path, "--report", page)):  # fmt: skip
+        assert run(arguments[0], "textures.model", *arguments[1:]).err.count(message) == 1
+    assert run("predict", "textures.model", tmp_path / "sand/near.png", "new").err == ""
 
 
 def test_text_called_png_is_named_or_left_out(home, tmp_path):
@@ -655,6 +690,19 @@ def test_text_called_png_is_named_or_left_out(home, tmp_path):
         and done.stderr.count("\n") == 1
     )
     assert "Learned from 18 images" in done.stdout and len(load_model(tmp_path / "x.model")[-1].references_) == 18
+
+
+@pytest.mark.parametrize("options", [(), ("--patches", "20")], ids=["whole", "patches"])
+def test_groups_of_files_that_are_left_out_do_not_count(options, run, home, tmp_path):
+    for path in (home / "train").glob("*/*.png"):
+        target = tmp_path / "data" / path.parent.name / path.stem / "view.png"
+        target.parent.mkdir(parents=True)
+        shutil.copy(path, target)
+    (tmp_path / "data" / "sand" / "notes").mkdir()
+    (tmp_path / "data" / "sand" / "notes" / "notes.txt").write_text("no image")
+    fit = ("fit", tmp_path / "data", "-o", tmp_path / "x.model", "--rule", "mean", "--lam", "inf", "--skip-broken")
+    assert "They form 18 groups." in run(*fit, *options, code=1).out
+    assert json.loads(run(*fit, *options, "--json", code=1).out)["n_groups"] == 18
 
 
 def test_csv_file_in_place_of_examples_is_refused_with_the_way_to_convert_it(run, home, tmp_path):
@@ -692,18 +740,20 @@ def test_grey_queries_of_a_model_of_colours_are_named_with_the_remedy(run, home,
         Image.open(path).convert("RGB").save(path)
     fit = ("fit", tmp_path / "colours", "--rule", "mean", "--lam", "inf", "-o")
     run(*fit, "colours.model")
-    described = (
-        "feature 'R' needs a colour image, but this image is grey, of shape (40, 40) and mode 'L': convert it to RGB, "
-    )
+    described = "feature 'R' needs a colour image, but this image is grey, of shape (40, 40) and mode 'L': use "
     for arguments in (("predict", "new/sand/6.png"), ("search", "new/sand/6.png"), ("explain", "new/sand/6.png"),
                       ("evaluate", "new")):  # fmt: skip
         message = run(arguments[0], "colours.model", arguments[1], code=2).err
         assert re.search(r"images\[0\] \('new/(sand|bark)/6\.png'\): ", message)
-        assert message.endswith(f"{described}or use a model that was fitted with --features grey\n")
+        assert message.endswith(f"{described}a model that was fitted with --features grey, or leave the image out\n")
     message = run("fit", "train", "--features", "colour", "-o", "x.model", code=2).err
-    assert message.endswith(f"'train/bark/0.png'): {described}or use --features grey\n")
+    assert message.endswith(f"'train/bark/0.png'): {described}--features grey, or leave the image out\n")
     printed = run("predict", "colours.model", "new/sand", tmp_path / "colours/sand/0.png", "--skip-broken", code=1)
-    assert "convert it to RGB, or use a model" in printed.err and len(printed.out.splitlines()) == 1
+    assert (
+        "use a model that was fitted with --features grey, or leave" in printed.err
+        and "RGB" not in printed.err
+        and len(printed.out.splitlines()) == 1
+    )
     run(*fit, "greys.model", "--features", "grey")  # which takes both: the brightness of colours is a grey value
     both = [
         run("predict", "greys.model", folder / "sand/0.png").out for folder in (home / "train", tmp_path / "colours")
@@ -715,11 +765,23 @@ def test_broken_queries_are_named_or_left_out(run, home):
     (home / "note.png").write_text("no image")
     message = run("predict", "textures.model", "note.png", "new/sand/6.png", code=2).err
     assert "note.png" in message and "--skip-broken leaves such files out" in message
-    assert "--skip-broken" not in run("search", "textures.model", "note.png", code=2).err  # it has no such option
+    assert "--skip-broken" not in run("explain", "textures.model", "note.png", code=2).err  # it has no such option
     printed = run("predict", "textures.model", "note.png", "new/sand/6.png", "--skip-broken", "--json", code=1)
     assert [one["name"] for one in json.loads(printed.out)["predictions"]] == ["new/sand/6.png"]
     assert printed.err.startswith("left out note.png: ")
     assert "no image can be read" in run("predict", "textures.model", "note.png", "--skip-broken", code=2).err
+
+
+def test_search_leaves_out_broken_queries(run, home, tmp_path):
+    shutil.copytree(home / "new" / "sand", tmp_path / "queries")
+    (tmp_path / "queries" / "notes.txt").write_text("no image")
+    search = ("search", "textures.model", tmp_path / "queries", "--html", tmp_path / "page.html")
+    assert "notes.txt" in (message := run(*search, code=2).err) and "--skip-broken leaves such files out" in message
+    printed = run(*search, "--skip-broken", "--json", code=1)
+    assert [Path(one["query"]).name for one in json.loads(printed.out)["queries"]] == ["6.png", "7.png"]
+    assert printed.err.startswith(f"left out {tmp_path}/queries/notes.txt: ")
+    assert "notes.txt" not in (tmp_path / "page.html").read_text()
+    assert run(*search, "--skip-broken", code=1).out.endswith("page.html.\n")
 
 
 def test_model_of_a_newer_version_is_refused(home, tmp_path):
@@ -782,15 +844,19 @@ def test_closed_output_gives_exit_code_1(home):
 
 @pytest.mark.parametrize(
     "arguments",
-    [("evaluate", "textures.model", "new"), ("compare", "train", "--methods", "log-3nn,covmetric-3nn", "--folds", "2")],
-    ids=["evaluate", "compare"],
+    [
+        ("evaluate", "textures.model", "new", "--report"),
+        ("compare", "train", "--methods", "log-3nn,covmetric-3nn", "--folds", "2", "--report"),
+        ("search", "textures.model", "new", "--html"),
+    ],
+    ids=["evaluate", "compare", "search"],
 )
 def test_page_is_written_although_the_output_is_closed(arguments, home, tmp_path):
     """`covmetric evaluate MODEL DATA --report page.html | head -1` must not lose the page."""
     read, write = os.pipe()
     os.close(read)
     page = tmp_path / "page.html"
-    done = covmetric(*arguments, "--report", page, cwd=home, stdout=write, stderr=subprocess.PIPE)
+    done = covmetric(*arguments, page, cwd=home, stdout=write, stderr=subprocess.PIPE)
     os.close(write)
     assert (done.returncode, done.stderr) == (1, "") and "data-query" in page.read_text()
 

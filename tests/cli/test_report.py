@@ -99,7 +99,10 @@ def test_page_of_the_demo(tmp_path, monkeypatch, capsys):
     [
         (("report", "missing.model"), "there is no file missing.model"),
         (("report", "trials.npz"), "trials.npz"),
-        (("report", "text.json"), "text.json is neither a model nor a result of evaluate --json or compare --json"),
+        (
+            ("report", "text.json"),
+            "text.json is neither a model file nor a result of evaluate --json or compare --json\n",
+        ),
         (("report", "trials.model", "-o", "no/folder/report.html"), "--out: there is no folder no/folder"),
         (("evaluate", "trials.model", "trials.npz", "--report", "no/report.html"), "--report: there is no folder no"),
     ],

@@ -8,7 +8,7 @@ import zlib
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, features
 
 from covmetric.descriptors import ImageCovariances
 from covmetric.descriptors.reading import UnreadableImage, read_image, read_image_and_mask
@@ -111,6 +111,15 @@ def test_damaged_files_are_refused(tmp_path):
         with pytest.raises(UnreadableImage, match=rf"cannot read '.*{name}': .*{reason}"):
             read_image(tmp_path / name)
     assert issubclass(UnreadableImage, ValueError)
+
+
+@pytest.mark.skipif(not features.check("webp"), reason="Pillow without WebP")
+def test_truncated_webp_is_called_damaged(tmp_path):
+    path = tmp_path / "image.webp"
+    Image.fromarray(COLOUR.repeat(20, 0).repeat(20, 1)).save(path)
+    path.write_bytes(path.read_bytes()[:-40])
+    with pytest.raises(UnreadableImage, match=r"image\.webp': the file is damaged or truncated$"):
+        read_image(path)
 
 
 def test_pillow_images_that_turn_out_damaged_are_refused(tmp_path):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 
@@ -104,6 +106,23 @@ def test_explanation_is_printed_with_the_names_of_the_channels(case):
     assert lines[0].startswith(f"distance {explanation.distance:.6g} ")
     at = lines.index("channel  share of D")
     assert [line.split()[0] for line in lines[at + 1 :]] == [names[i] for i in np.argsort(-explanation.by_channel)]
+
+
+@pytest.mark.parametrize(("size", "others"), [(5, None), (6, "1 other"), (9, "4 others")])
+def test_printed_shares_add_up_to_100_percent(size, others):
+    rng = np.random.default_rng(0)
+    X = np.stack([np.cov(rng.standard_normal((size, 40))) for _ in range(4)])
+    metric = LearnedMetric(get_embedding("log").fit(X), np.diag(np.arange(1.0, size + 1)))
+    explanation = metric.explain(X[0], X[1])
+    lines = str(explanation).split("\n")
+    at = next(i for i, line in enumerate(lines) if "channel" in line)
+    for table, parts in ((lines[2:at], explanation.by_pattern), (lines[at + 1 :], explanation.by_channel)):
+        shares = [float(re.search(r"(-?[\d.]+)%", line)[1]) for line in table]
+        assert sum(shares) == pytest.approx(100.0, abs=0.4)
+        assert len(table) == min(size, 5 + (others is not None))
+        if others is not None:
+            assert table[-1].split()[:2] == others.split()
+            assert shares[-1] == pytest.approx(100 * np.sort(parts)[:-5].sum() / parts.sum(), abs=0.051)
 
 
 @pytest.mark.parametrize("vectors", ["raw", "log"])

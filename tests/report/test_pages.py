@@ -340,6 +340,27 @@ def test_candidates_name_only_the_settings_that_they_have():
     assert any("rule lda" in one for one in settings) and not any("None" in one for one in settings)
 
 
+@pytest.mark.parametrize(("n_std_errors", "is_best"), [(0.0, True), (50.0, False)])
+def test_candidates_say_why_the_chosen_one_is_not_the_best(n_std_errors, is_best):
+    search = CovMetricCV(["id", "log"], lambdas=[np.inf, 1e-1], cv=3, n_std_errors=n_std_errors, random_state=0)
+    fitted = CovMetricClassifier(search).fit(DATA.X, LABELS)
+    scores = search.fit(DATA.X, LABELS).cv_results_["mean_test_score"]
+    assert (scores[search.best_index_] == scores.max()) == is_best
+    (candidates,) = tables(section(model_page(fitted, "search"), "Accuracy"))
+    reason = "the first one, in the order of preference, whose mean is at most 50 standard errors of the differences"
+    assert (reason in candidates.note) != is_best and ("preference" in candidates.note) != is_best
+
+
+@pytest.mark.parametrize(("right", "says"), [((14, 13, 12), True), ((14, 14, 12), False), ((2, 2, 2), False)])
+def test_headline_says_if_both_accuracies_are_within_their_standard_errors(right, says):
+    search = CovMetricCV(["log"], lambdas=[1e-1], cv=3, rule="lda", random_state=0)
+    fitted = CovMetricClassifier(search, rule="auto", random_state=0).fit(DATA.X, LABELS)
+    fitted._counts = np.array([[one, 14] for one in right])
+    whole, single = (float(found) for found in re.findall(r"([\d.]+) ± ", model_page(fitted, "auto").headline)[:2])
+    assert whole == pytest.approx(100 * sum(right) / 42, abs=0.05) and single == pytest.approx(95.2)
+    assert ("The two accuracies differ by less than a standard error" in model_page(fitted, "auto").headline) == says
+
+
 def test_scores_of_distances_are_not_called_accuracy():
     data = make_spd_classes(n_classes=6, n_per_class=8, n=3, random_state=0)
     search = CovMetricCV(["log"], cv="classes", lambdas=[1e-1], random_state=0).fit(data.X, data.y)
@@ -414,12 +435,12 @@ def test_incomplete_evaluation_is_refused(missing):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("not JSON", "is neither a model nor a result"),
+        ("not JSON", "is neither a model file nor a result of evaluate --json or compare --json$"),
         ("[1, 2]", "not a result"),
         ('{"rows": [{"kind": 1}]}', "the comparison are incomplete or invalid"),
         ('{"confusion": {"classes": ["a"], "matrix": [[1, 2]]}}', "the evaluation are incomplete or invalid"),
-        ("[" * 100_000, "is neither a model nor a result"),
-        ("\udcff", "is neither a model nor a result"),
+        ("[" * 100_000, "is neither a model file nor a result"),
+        ("\udcff", "is neither a model file nor a result"),
     ],
 )
 def test_files_that_are_no_results_are_refused(text, message, tmp_path):

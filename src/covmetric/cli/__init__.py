@@ -76,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _, load = COMMANDS[options.command]
         with warnings.catch_warnings():
             if not options.debug:
-                warnings.showwarning = partial(_short_warning, options.command)
+                warnings.showwarning = partial(_short_warning, options.command, set())
                 warnings.filterwarnings("default", category=UserWarning)
             code = load().run(options)
         if sys.stdout is not None:
@@ -120,8 +120,12 @@ def _one_line(error: Exception) -> str:
     return " ".join(str(error).split()) or type(error).__name__
 
 
-def _short_warning(command: str, message: Warning | str, *_: Any, **__: Any) -> None:
-    print(f"warning: {in_words_of_the_command(str(message), command)}", file=sys.stderr)
+def _short_warning(command: str, shown: set[str], message: Warning | str, *_: Any, **__: Any) -> None:
+    """Print a warning in one line, once: Python repeats it after any change of the filters of warnings."""
+    text = in_words_of_the_command(str(message), command)
+    if text not in shown:
+        print(f"warning: {text}", file=sys.stderr)
+        shown.add(text)
 
 
 def _print_any_text() -> None:

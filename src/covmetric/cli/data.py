@@ -57,6 +57,17 @@ def add_data_arguments(parser: argparse.ArgumentParser, features: bool = True, s
             choices=_FEATURES,
             help="features of images (default: colour, or grey if an image has no colours)",
         )
+    add_skip_broken_argument(parser)
+
+
+def add_skip_broken_argument(parser: argparse.ArgumentParser) -> None:
+    """Add the option that leaves out files that are not images.
+
+    Parameters
+    ----------
+    parser : argparse.ArgumentParser
+        The parser of the subcommand.
+    """
     parser.add_argument(
         "--skip-broken",
         action="store_true",

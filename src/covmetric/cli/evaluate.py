@@ -60,18 +60,20 @@ def run(options: argparse.Namespace) -> int | None:
     view.check_channels(options.data, inputs.channels)
     inputs, skipped = usable_images(view, inputs, options.skip_broken)
 
-    from covmetric.tasks import data_record, evaluate, origin
+    from covmetric.tasks import count_training_names, data_record, evaluate, origin, training_names_in_words
 
     evaluation = evaluate(view, inputs.names, inputs.examples, inputs.y, inputs.groups)
     print_skipped(skipped, options.command)
     _warn_of_unknown(evaluation, view.classes)
     labels, groups = evaluation.labels, inputs.groups
+    n_training_names = count_training_names(view, inputs.names, inputs.examples, groups)
     result = {
         **origin(options.arguments),
         "data": data_record(options.data, inputs.kind, labels, len(view.features), groups, skipped),
         "model": {"path": str(options.model), **view.as_dict()},
         "parameters": view.parameters(),
         "certificate": view.certificate(),
+        "n_training_names": n_training_names,
         **evaluation.as_dict(),
     }
     if options.json:
@@ -86,7 +88,7 @@ def run(options: argparse.Namespace) -> int | None:
     if options.json:
         print_json(result)
     else:
-        print_evaluation(evaluation)
+        print_evaluation(evaluation, training_names_in_words(n_training_names, len(inputs)))
         if evaluation.errors and view.note_on_probabilities:
             print_wrapped(view.note_on_probabilities)
     if options.report is not None:
@@ -111,13 +113,15 @@ def _listed(names: list[str]) -> str:
     return f"{', '.join(repr(short(name, 40)) for name in names[:10])}{more}"
 
 
-def print_evaluation(evaluation: Evaluation) -> None:
+def print_evaluation(evaluation: Evaluation, note: str = "") -> None:
     """Print the accuracy, the classes, and the errors by name.
 
     Parameters
     ----------
     evaluation : Evaluation
         The result.
+    note : str, default=""
+        A sentence about the accuracy, to be printed below it.
     """
     low, high = evaluation.interval
     n_right = len(evaluation.labels) - len(evaluation.errors)
@@ -125,6 +129,8 @@ def print_evaluation(evaluation: Evaluation) -> None:
         f"{n_right} of {len(evaluation.labels)} are right: {100 * evaluation.accuracy:.1f} percent (95 percent "
         f"interval {100 * low:.1f} to {100 * high:.1f}, if the examples are independent)."
     )
+    if note:
+        print_wrapped(note)
     rows = evaluation.per_class()
     width = max(5, *(len(short(row["class"], 30)) for row in rows))
     print(f"\n{'class':<{width}} {'examples':>9} {'recall':>7} {'precision':>10}")

@@ -128,7 +128,7 @@ def run(options: argparse.Namespace) -> int | None:
     facts = {
         "model": str(options.out),
         "n_examples": result.n_examples,
-        "n_groups": None if inputs.groups is None else len(set(inputs.groups.tolist())),
+        "n_groups": result.n_groups,
         "skipped": [list(one) for one in result.skipped],
         "interrupted": result.interrupted,
         "seconds": time.perf_counter() - started,

@@ -21,6 +21,10 @@ _PHRASES: tuple[tuple[str, str], ...] = (
         r"; leave groups out, so that the folds are made of examples\b",
         "; remove the groups (the array groups of the .npz file, or the column group of the CSV file)",
     ),
+    (
+        r"^y has only one class, (.*): at least two classes are needed$",
+        r"all examples have the class \1: at least two are needed (each folder of images in DATA is a class)",
+    ),
     (r"\bcv='classes' needs", "--unseen needs"),
     (r"\bset reg=0\b", "leave out --reg"),
     (r"\bset reg, for example (\S+?)(?=[,;]|$)", r"use --reg, for example --reg \1"),
@@ -52,7 +56,7 @@ _PHRASES: tuple[tuple[str, str], ...] = (
     (r"; leave the group out, join it with another one, or use new_groups='running' for new groups", _JOIN_GROUPS),
 )
 #: What the library says about grey images where features need colours.
-_GREY_FEATURES = r"\brepeat the grey values .*, use features='grey', or remove R, G and B from the features"
+_GREY_FEATURES = r"\buse features='grey', remove R, G and B from the features(?=, or leave the image out)"
 #: The same in the commands that choose the features. In the others, the model has chosen them.
 _CHOOSES_FEATURES = {"fit": "use --features grey", "compare": "use --features grey"}
 #: The options for numbers of neighbours, by command.
@@ -83,5 +87,5 @@ def in_words_of_the_command(message: str, command: str) -> str:
     for pattern, words in _PHRASES:
         text = re.sub(pattern, words, text)
     remedy = _CHOOSES_FEATURES.get(command, "use a model that was fitted with --features grey")
-    text = re.sub(_GREY_FEATURES, f"convert it to RGB, or {remedy}", text)
+    text = re.sub(_GREY_FEATURES, remedy, text)
     return re.sub(r"\bn_neighbors\b", _NEIGHBORS[command], text) if command in _NEIGHBORS else text

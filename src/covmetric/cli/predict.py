@@ -9,7 +9,13 @@ from dataclasses import asdict
 from pathlib import Path
 
 from covmetric.cli.command import INCOMPLETE, Command
-from covmetric.cli.data import add_model_argument, print_skipped, read_model_view, usable_images
+from covmetric.cli.data import (
+    add_model_argument,
+    add_skip_broken_argument,
+    print_skipped,
+    read_model_view,
+    usable_images,
+)
 from covmetric.cli.tables import print_json
 
 
@@ -36,11 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--csv", action="store_true", help="print CSV: name, predicted, probability, and one column per class"
     )
     form.add_argument("--json", action="store_true", help="print only the result, as JSON")
-    parser.add_argument(
-        "--skip-broken",
-        action="store_true",
-        help="leave out files that are not images, name them, and exit with code 1",
-    )
+    add_skip_broken_argument(parser)
 
 
 def run(options: argparse.Namespace) -> int | None:

@@ -8,8 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from covmetric.cli.arguments import check_images_are_kept, check_page, integer_at_least, written_files
-from covmetric.cli.command import Command
-from covmetric.cli.data import add_model_argument, read_model_view
+from covmetric.cli.command import INCOMPLETE, Command
+from covmetric.cli.data import (
+    add_model_argument,
+    add_skip_broken_argument,
+    print_skipped,
+    read_model_view,
+    usable_images,
+)
 from covmetric.cli.tables import print_json
 
 if TYPE_CHECKING:
@@ -33,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--html", type=Path, metavar="FILE", help="also write a page with pictures to this file")
     parser.add_argument("--json", action="store_true", help="print only the result, as JSON")
+    add_skip_broken_argument(parser)
 
 
 def run(options: argparse.Namespace) -> int | None:
@@ -56,8 +63,15 @@ def run(options: argparse.Namespace) -> int | None:
 
     inputs = read_queries([options.query], view.kind, view.check_channels)
     check_images_are_kept(written_files(options), inputs)
+    inputs, skipped = usable_images(view, inputs, options.skip_broken)
     with example_names(inputs.names):
         found = view.neighbors(inputs.examples, options.k, inputs.groups)
+    print_skipped(skipped, options.command)
+    if options.html is not None:  # before anything is printed, because a reader may close the output early
+        from covmetric.report import write_search_page
+
+        command = shlex.join(["covmetric", *options.arguments])
+        write_search_page(options.html, options.model.stem, view, inputs, found, command)
     if options.json:
         queries = [
             {"query": name, "neighbors": [_as_dict(one) for one in near]}
@@ -67,14 +81,9 @@ def run(options: argparse.Namespace) -> int | None:
     else:
         for name, near in zip(inputs.names.tolist(), found, strict=True):
             print_neighbors(name, near)
-    if options.html is not None:
-        from covmetric.report import write_search_page
-
-        command = shlex.join(["covmetric", *options.arguments])
-        write_search_page(options.html, options.model.stem, view, inputs, found, command)
-        if not options.json:
+        if options.html is not None:
             print(f"The page is in {options.html}.")
-    return None
+    return INCOMPLETE if skipped else None
 
 
 def print_neighbors(query: str, neighbors: list[Neighbor]) -> None:

@@ -47,9 +47,8 @@ class GreyImage(ValueError):
         self.feature, self.shape, self.mode = feature, shape, mode
         known_mode = "" if mode is None else f" and mode {mode!r}"
         super().__init__(
-            f"feature {feature!r} needs a colour image, but this image is grey, of shape {shape}{known_mode}: repeat "
-            "the grey values in three channels (in Pillow, image.convert('RGB')), use features='grey', or remove R, G "
-            "and B from the features"
+            f"feature {feature!r} needs a colour image, but this image is grey, of shape {shape}{known_mode}: use "
+            "features='grey', remove R, G and B from the features, or leave the image out"
         )
 
     def __reduce__(self) -> tuple[Any, ...]:

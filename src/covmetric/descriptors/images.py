@@ -19,8 +19,9 @@ from covmetric._utils.validation import FloatArray, IntArray, check_n_jobs
 from covmetric._utils.warning import warn
 from covmetric.descriptors.base import Descriptor
 from covmetric.descriptors.features import Feature, Features, GreyImage, feature_list, feature_names
+from covmetric.descriptors.image_sizes import warn_of_sizes
 from covmetric.descriptors.reading import UnreadableImage, image_mode, read_pixels
-from covmetric.descriptors.regions import Regions, get_regions
+from covmetric.descriptors.regions import Regions, Whole, get_regions
 from covmetric.descriptors.strips import image_covariances
 
 #: Bytes of a block that is allocated and freed before a batch of images. glibc's malloc returns large freed blocks to
@@ -59,10 +60,19 @@ class ImageCovariances(Descriptor):
     ----------
     feature_names_ : list of str
         The names of the features, in the order of the rows and columns of the matrices.
+    median_rows_, median_columns_ : int
+        The median numbers of rows and columns of the training images. Only after `set_sizes`, which `covmetric fit`
+        calls.
 
     See Also
     --------
     ImageSetCovariances : One covariance matrix per set of images.
+
+    Notes
+    -----
+    Derivatives are differences of neighbouring pixels, so that the matrices depend on the scale of an image: the same
+    picture with twice as many rows and columns has smaller derivatives. Images that are to be compared should have the
+    same scale; resize new images to the size of the training images.
 
     References
     ----------
@@ -82,6 +92,9 @@ class ImageCovariances(Descriptor):
     """
 
     input_kind = "images"
+    fitted_counts = ("median_rows_", "median_columns_")
+    median_rows_: int
+    median_columns_: int
 
     def __init__(
         self,
@@ -150,6 +163,31 @@ class ImageCovariances(Descriptor):
         """
         self._jobs(X)
         self.feature_names_ = feature_names(self.features)
+        for name in self.fitted_counts:
+            self.__dict__.pop(name, None)
+        return self
+
+    def set_sizes(self, sizes: Any) -> Self:
+        """Note the median size of the training images; `transform` then warns of images of very different sizes.
+
+        Parameters
+        ----------
+        sizes : array of int of shape (l, 2)
+            The rows and columns of the training images.
+
+        Returns
+        -------
+        self
+            The descriptor.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> images = np.zeros((3, 40, 60))
+        >>> ImageCovariances().fit(images).set_sizes([(40, 60)] * 3).median_rows_
+        40
+        """
+        self.median_rows_, self.median_columns_ = (round(size) for size in np.median(sizes, axis=0).tolist())
         return self
 
     def transform(self, X: Any) -> FloatArray:
@@ -173,7 +211,12 @@ class ImageCovariances(Descriptor):
         OSError
             If a file does not exist or may not be read.
         """
-        matrices: FloatArray = self._describe(X, single_region=True).X
+        described = self._describe(X, single_region=True)
+        if hasattr(self, "median_rows_") and isinstance(get_regions(self.regions), Whole):
+            images = _as_list(X)
+            trained = (self.median_rows_, self.median_columns_)
+            warn_of_sizes(described.boxes[:, 2:], [images[i] for i in described.image.tolist()], trained)
+        matrices: FloatArray = described.X
         return matrices
 
     def describe(self, images: Any) -> Bunch:

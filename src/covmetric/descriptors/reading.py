@@ -19,6 +19,9 @@ _GREY = {"1", "L", "LA", "La"}
 _DEEP = {"I", "F", "I;16", "I;16L", "I;16B", "I;16N"}
 _COLOUR = {"P", "PA", "RGB", "RGBA", "RGBa", "RGBX", "CMYK", "YCbCr", "HSV", "LAB"}
 
+# What Pillow says about damaged files, where it does not say that they are damaged.
+_CLEARER = {"could not create decoder object": "the file is damaged or truncated"}  # of WebP
+
 # Alpha runs from 0 to 255. A pixel belongs to the mask if it is at least half opaque.
 _HALF_OPAQUE = 128
 
@@ -335,4 +338,4 @@ def _reason(error: Exception, source: Any = None) -> str:
         if size and os.fspath(source).lower().endswith(".csv"):
             return "it is a CSV file, and images are files that Pillow reads, such as PNG, JPEG or TIFF"
         return "the file is empty" if size == 0 else f"Pillow does not recognise the format ({size} bytes)"
-    return str(error) or type(error).__name__
+    return _CLEARER.get(str(error), str(error)) or type(error).__name__

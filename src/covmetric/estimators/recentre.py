@@ -31,9 +31,9 @@ from covmetric.learning.group_means import GroupMeans, group_mean, require_defin
 
 _NEW_GROUPS = ("raise", "transductive", "running")
 _NO_GROUPS = (
-    "neither fit nor transform of Recentre got groups: all examples are moved by the mean of the training examples, which "
-    "keeps sessions as far apart as before. Pass groups (in a pipeline, with set_fit_request(groups=True), "
-    "set_transform_request(groups=True) and enable_metadata_routing); in cross_val_score, as params={'groups': groups}"
+    "neither fit nor transform of Recentre got groups: all examples are moved by the mean of the training examples, "
+    "which keeps sessions as far apart as before. Pass groups (in a pipeline, with set_fit_request(groups=True), "
+    "set_transform_request(groups=True) and enable_metadata_routing; in cross_val_score, as params={'groups': groups})"
 )
 
 

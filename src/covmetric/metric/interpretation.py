@@ -217,14 +217,22 @@ class Explanation:
         }
 
     def __str__(self) -> str:
-        total = self.squared_distance or 1.0
-        lines = [f"distance {self.distance:.6g} (squared {self.squared_distance:.6g})", "pattern  share of D  largest"]
-        for i in np.argsort(-self.by_pattern, kind="stable")[:_N_PRINTED]:
-            lines.append(f"{i:>7}  {100 * self.by_pattern[i] / total:>9.1f}%  {self.patterns.describe(i)}")
-        lines.append("channel  share of D")
-        for i in np.argsort(-self.by_channel, kind="stable")[:_N_PRINTED]:
-            lines.append(f"{self.names[i]:>7}  {100 * self.by_channel[i] / total:>9.1f}%")
-        return "\n".join(lines)
+        lines = [f"distance {self.distance:.6g} (squared {self.squared_distance:.6g})"]
+        lines += self._table("pattern", self.by_pattern, range(len(self.by_pattern)), "largest", self.patterns.describe)
+        return "\n".join([*lines, *self._table("channel", self.by_channel, self.names)])
+
+    def _table(
+        self, what: str, parts: FloatArray, names: Sequence[Any], more: str = "", describe: Any = lambda _: ""
+    ) -> list[str]:
+        """Return the lines of a table of the largest parts; its last row is the sum of those that are left out."""
+        total, order = self.squared_distance or 1.0, np.argsort(-parts, kind="stable")
+        shown, others = order[:_N_PRINTED], order[_N_PRINTED:]
+        rows = [(str(names[i]), parts[i], describe(i)) for i in shown.tolist()]
+        if len(others):
+            rows.append((f"{len(others)} other{'s' if len(others) > 1 else ''}", parts[others].sum(), ""))
+        width = max(len(name) for name in (what, *(name for name, _, _ in rows)))
+        texts = [f"{name:>{width}}  {100 * part / total:>9.1f}%  {text}" for name, part, text in rows]
+        return [line.rstrip() for line in (f"{what:>{width}}  share of D  {more}", *texts)]
 
 
 def find_patterns(embedding: Embedding, W: FloatArray, names: Sequence[str] | None = None) -> Patterns:

@@ -17,7 +17,7 @@ from covmetric.report.evaluation_neighbors import evaluation_neighbors, read_nei
 from covmetric.report.model_plots import model_plots
 from covmetric.report.models import find_references
 from covmetric.report.origin import made_by, origin_sections, plain
-from covmetric.tasks import ModelView
+from covmetric.tasks import ModelView, training_names_in_words
 
 # The largest number of wrong predictions that are listed.
 _MAX_ERRORS = 50
@@ -89,10 +89,11 @@ def evaluation_page(run: Mapping[str, Any], view: ModelView | None = None, input
 def _headline(run: Mapping[str, Any]) -> str:
     low, high = (100 * float(value) for value in run["interval"])
     count = int(np.sum(run["confusion"]["matrix"]))
+    note = training_names_in_words(int(run.get("n_training_names") or 0), count)
     return (
         f"{100 * float(run['accuracy']):.1f} percent of {count} examples were classified correctly (95 percent "
-        f"interval {low:.1f} to {high:.1f})."
-    )
+        f"interval {low:.1f} to {high:.1f}). {note}"
+    ).rstrip()
 
 
 def _accuracy(run: Mapping[str, Any]) -> list[Any]:

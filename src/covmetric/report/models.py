@@ -19,7 +19,7 @@ from covmetric.report.data import data_section
 from covmetric.report.model_plots import model_plots
 from covmetric.report.neighbors import LabelledExamples, neighbors_part, same_class_rates
 from covmetric.report.origin import made_by, origin_sections
-from covmetric.tasks import Accuracies, ModelView, measured_accuracies, package_versions, pairs_in_words
+from covmetric.tasks import Accuracies, Measured, ModelView, measured_accuracies, package_versions, pairs_in_words
 
 
 def model_page(model: Any, name: str = "model", command: str | None = None) -> Page:
@@ -152,7 +152,15 @@ def _headline(
         if difference is not None:
             text += f", a difference of {difference.text(sign=True)} points to the same settings without learning"
         text += "."
+        if name == "accuracy" and measured.whole is not None and _differ_little(measured.whole, value):
+            text += " The two accuracies differ by less than a standard error, so that neither is clearly higher."
     return text + f" These numbers are optimistic, because {measured.chosen} were chosen on the same folds."
+
+
+def _differ_little(one: Measured, other: Estimate) -> bool:
+    """Return whether two accuracies differ, as printed, by less than the larger one of their standard errors."""
+    errors = [100 * (one.standard_error or 0.0), other.standard_error or 0.0]
+    return 0.05 <= abs(100 * one.accuracy - other.mean) < max(errors)
 
 
 def _accuracy(
@@ -171,13 +179,13 @@ def _accuracy(
         parts.append(Paragraphs([text]))
     results = getattr(learner, "cv_results_", None)
     if results is not None:
-        parts.append(_candidates(results, learner.best_index_, _score_name(learner)))
+        parts.append(_candidates(results, learner.best_index_, _score_name(learner), learner.n_std_errors))
     if view.compares_pairs:
         return [*parts, Paragraphs([pairs_in_words(view)])]
     return [*parts, Paragraphs([view.how_to_measure])]
 
 
-def _candidates(results: Mapping[str, Any], best: int, score: str, count: int = 10) -> Table:
+def _candidates(results: Mapping[str, Any], best: int, score: str, n_std_errors: float, count: int = 10) -> Table:
     """Return the candidates with the highest scores, and their differences to the chosen one, paired by fold."""
     folds = np.stack([v for k, v in results.items() if k.startswith("split") and k.endswith("_test_score")], axis=1)
     mean = np.asarray(results["mean_test_score"], dtype=np.float64)
@@ -196,6 +204,12 @@ def _candidates(results: Mapping[str, Any], best: int, score: str, count: int = 
         "In percent, mean and standard error over the folds. Differences to the chosen candidate are paired by fold. "
         "Folds share training examples, so that the standard errors are too small."
     )
+    if np.nanmax(mean) > mean[best]:
+        note += (
+            " The best score of many candidates is partly luck: the chosen candidate is the first one, in the order of "
+            f"preference, whose mean is at most {n_std_errors:g} standard errors of the differences (pooled over the "
+            "candidates) below the best."
+        )
     caption = f"The chosen candidate and the best {len(order)} of {len(mean)} candidates"
     return Table(caption, ("candidate", score, "difference to the chosen one"), rows, note)
 

@@ -53,9 +53,7 @@ def read_run(path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         run = json.loads(Path(path).read_text(encoding="utf-8"))
     except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as error:
-        raise ValueError(
-            f"{path} is neither a model nor a result of evaluate --json or compare --json: {error}"
-        ) from error
+        raise ValueError(f"{path} is neither a model file nor a result of evaluate --json or compare --json") from error
     if not isinstance(run, dict) or not any(name in run for name in _PAGES):
         raise ValueError(
             f"{path} is JSON, but not a result: it must be what covmetric evaluate --json or compare --json wrote"

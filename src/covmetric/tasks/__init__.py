@@ -12,6 +12,7 @@ from covmetric.tasks.model_view import ModelView, Neighbor
 from covmetric.tasks.naming import example_names
 from covmetric.tasks.records import data_record, origin, package_versions
 from covmetric.tasks.sessions import groups_mix_classes
+from covmetric.tasks.training_names import count_training_names, training_names_in_words
 
 __all__ = [
     "Accuracies",
@@ -25,6 +26,7 @@ __all__ = [
     "Prediction",
     "QueryExplanation",
     "choose_features",
+    "count_training_names",
     "data_record",
     "describe_inputs",
     "evaluate",
@@ -41,6 +43,7 @@ __all__ = [
     "predict",
     "setting_in_words",
     "summary",
+    "training_names_in_words",
     "wilson_interval",
     "without_broken_images",
 ]

@@ -80,8 +80,7 @@ def choose_features(paths: Any, features: str | None) -> str:
         others = "the other one" if n_coloured == 1 else f"the other {n_coloured}"
         warn(
             f"{n_grey} of {n_grey + n_coloured} images {are_grey}, so that the colours of {others} are not used: to "
-            "use them, leave the grey images out or convert them to RGB; if grey features are what you want, set "
-            "features='grey'"
+            "use them, leave the grey images out; if grey features are what you want, set features='grey'"
         )
     return "grey"
 
@@ -146,7 +145,7 @@ def describe_inputs(
     found = ImageCovariances(
         chosen, errors="skip" if skip_broken else "raise", n_jobs=n_jobs, verbose=progress
     ).describe(inputs.examples)
-    descriptor = ImageCovariances(chosen).fit(inputs.examples)
+    descriptor = ImageCovariances(chosen).fit(inputs.examples).set_sizes(found.boxes[:, 2:])
     skipped = [(str(inputs.names[i]), reason) for i, reason in found.skipped]
     constant = np.trace(found.X, axis1=1, axis2=2) == 0.0
     names = inputs.names[found.image[constant]].tolist()

@@ -93,12 +93,15 @@ class FitResult:
         The name of each example that was left out, and the reason.
     interrupted : bool
         Whether Ctrl-C ended the fit early, so that the model is the best so far.
+    n_groups: int or None
+        The number of groups of these examples; None if they have no groups.
     """
 
     model: Any
     n_examples: int
     skipped: tuple[tuple[str, str], ...]
     interrupted: bool
+    n_groups: int | None = None
 
 
 def fit_model(inputs: Inputs, settings: FitSettings | None = None) -> FitResult:
@@ -206,7 +209,7 @@ def _fit_whole(inputs: Inputs, settings: FitSettings) -> FitResult:
     _forget_progress(steps[-1])
     steps = steps if data.descriptor is None else [data.descriptor, *steps]
     model = make_pipeline(*steps) if len(steps) > 1 else steps[0]
-    return FitResult(model, len(data.X), data.skipped, interrupted=False)
+    return FitResult(model, len(data.X), data.skipped, interrupted=False, n_groups=_count(data.groups))
 
 
 def _fit_recentred(data: DescribedInputs, settings: FitSettings, thumbnails: list[Any] | None) -> list[Any]:
@@ -263,7 +266,12 @@ def _fit_patches(inputs: Inputs, settings: FitSettings) -> FitResult:
     model.fit_described(described, inputs.y, inputs.groups, names=inputs.names, thumbnails=thumbnails)
     _forget_progress(model.classifier_)
     model.set_params(classifier=make_classifier(replace(settings, progress=False)))
-    return FitResult(model, len(kept), skipped, interrupted=False)
+    n_groups = None if inputs.groups is None else _count(inputs.groups[kept])
+    return FitResult(model, len(kept), skipped, interrupted=False, n_groups=n_groups)
+
+
+def _count(groups: Any) -> int | None:
+    return None if groups is None else len(set(groups.tolist()))
 
 
 def _thumbnails(inputs: Inputs, kept: Any, settings: FitSettings, skip: Any = ()) -> list[Any] | None:
