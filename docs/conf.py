@@ -41,6 +41,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "line_breaks",
     "mathml",
     "own_members",
     "plain_docstrings",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
 
 from docutils import nodes
 from latex2mathml.converter import convert
@@ -10,6 +11,19 @@ from latex2mathml.converter import convert
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
     from sphinx.writers.html5 import HTML5Translator
+
+
+_NAMESPACE = "http://www.w3.org/1998/Math/MathML"
+
+
+def limits_below(mathml: str) -> str:
+    """Move what stands beside min and max, such as "s > 0", below them, as in every display formula."""
+    ElementTree.register_namespace("", _NAMESPACE)
+    root = ElementTree.fromstring(mathml)
+    for element in root.iter(f"{{{_NAMESPACE}}}msub"):
+        if element[0].text in ("min", "max"):
+            element.tag = f"{{{_NAMESPACE}}}munder"
+    return ElementTree.tostring(root, encoding="unicode")
 
 
 def visit_inline(translator: HTML5Translator, node: nodes.math) -> None:
@@ -24,7 +38,8 @@ def visit_block(translator: HTML5Translator, node: nodes.math_block) -> None:
     if r"\\" in latex and r"\begin{" not in latex:
         latex = rf"\begin{{align*}}{latex}\end{{align*}}"
     label = f' id="{node["ids"][0]}"' if node.get("ids") else ""
-    translator.body.append(f'<div class="math-block"{label} tabindex="0">{convert(latex, display="block")}</div>\n')
+    formula = limits_below(convert(latex, display="block"))
+    translator.body.append(f'<div class="math-block"{label} tabindex="0">{formula}</div>\n')
     raise nodes.SkipNode
 
 

@@ -296,7 +296,7 @@ def test_axes_that_cannot_be_divided_get_a_clear_message(classifier):
 
 def test_the_page_on_plots_names_every_display_and_its_example_runs(tmp_path, monkeypatch):
     page = (Path(__file__).parents[2] / "docs" / "guide" / "plotting.md").read_text()
-    table = [line.split("`")[1] for line in page.splitlines() if line.startswith("| `")]
+    table = re.findall(r"^\| \{class\}`~covmetric\.plotting\.(\w+)` \|", page, re.MULTILINE)
     assert sorted(table) == sorted(display.__name__ for display in DISPLAYS)
     monkeypatch.chdir(tmp_path)
     exec(compile(page.split("```python\n")[1].split("```")[0], "plotting.md", "exec"), {})

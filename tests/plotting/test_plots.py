@@ -86,21 +86,21 @@ def test_groups_are_bars_with_standard_errors(axes, written):
 
 def test_groups_and_bars_have_the_given_labels(axes):
     values = {(group, bar): (90.0, 1.0) for group in ("log", "id") for bar in ("eye", "is")}
-    plot_groups(axes, ["log", "id"], ["eye", "is"], values, labels={"log": "Log", "is": "ISBD"})
+    plot_groups(axes, ["log", "id"], ["eye", "is"], values, labels={"log": "Log", "is": "IS"})
     assert labels(axes.get_xticklabels()) == ["Log", "id"]
-    assert axes.get_legend_handles_labels()[1] == ["eye", "ISBD"]
+    assert axes.get_legend_handles_labels()[1] == ["eye", "IS"]
     assert len(axes.texts) == 4
 
 
 @pytest.mark.parametrize("height", [88.8, 99.6])
-def test_numbers_of_the_papers_figure_do_not_overlap(height):
-    """Four groups of four bars in a panel of 5.5 by 3.6 inches, as in the paper's figure 2, with equal heights."""
-    figure, (panel,) = new_figure(5.5, 3.6, 1)
+def test_numbers_of_a_figure_of_the_results_do_not_overlap(height):
+    """Four groups of four bars in a panel of 8 by 3.8 inches, as in the figures of the results, with equal heights."""
+    figure, (panel,) = new_figure(8.0, 3.8, 1)
     groups, bars = ["id", "log", "sqrt", "chol"], ["eye", "is", "l2", "re"]
     plot_groups(panel, groups, bars, {(group, bar): (height, 0.4) for group in groups for bar in bars}, "Textures")
     figure.draw_without_rendering()
     boxes = sorted((text.get_window_extent() for text in panel.texts), key=lambda box: box.x0)
-    assert len(boxes) == 16 and all(text.get_fontsize() >= 7 for text in panel.texts)
+    assert len(boxes) == 16 and all(text.get_fontsize() >= 10 for text in panel.texts)
     assert all(left.x1 <= right.x0 for left, right in pairwise(boxes))
     top = panel.get_window_extent().y1
     assert all(box.y1 <= top for box in boxes)

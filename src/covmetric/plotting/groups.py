@@ -10,9 +10,9 @@ import numpy as np
 from covmetric.plotting.bars import COLOURS
 
 # The width of a group, as a fraction of the distance between groups, and the font size of the numbers above the bars:
-# four numbers stand side by side in each of four groups that are 5.5 inches wide together.
+# four numbers stand side by side in each of four groups that are 8 inches wide together.
 _GROUP_WIDTH = 0.92
-_NUMBER = 7.5
+_NUMBER = 10
 # The space above the highest bar for its number, relative to the height of the axes.
 _HEADROOM = 0.1
 
@@ -40,7 +40,7 @@ def plot_groups(
     title : str, default=""
         The title of the axes.
     labels : mapping from str to str, or None, default=None
-        The labels of groups and bars, for example {"is": "ISBD"}. A name without a label is its own label.
+        The labels of groups and bars, for example {"eye": "W = I"}. A name without a label is its own label.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def plot_groups(
     axes.set_ylim(bottom, high + _HEADROOM * (high - bottom))
     axes.set_yticks([tick for tick in axes.get_yticks() if bottom <= tick <= 100.0])
     axes.set_xlim(-0.55, len(groups) - 0.45)
-    axes.set_xticks(range(len(groups)), [labels.get(group, group) for group in groups], fontsize=9)
-    axes.set_ylabel("accuracy, percent (axis does not start at 0)", fontsize=9)
-    axes.set_title(title, fontsize=10)
+    axes.set_xticks(range(len(groups)), [labels.get(group, group) for group in groups], fontsize=11)
+    axes.set_ylabel("accuracy, percent (axis does not start at 0)", fontsize=10)
+    axes.set_title(title, fontsize=12)
     axes.spines[["top", "right"]].set_visible(False)

@@ -154,4 +154,4 @@ class PatternsDisplay:
                 name_format="",
                 show=False,
             )
-            panel.set_title(title, fontsize=9)
+            panel.set_title(title, fontsize=11)

@@ -72,7 +72,7 @@ def test_every_protocol_has_a_panel_title():
     assert PANEL_TITLES.keys() == PROTOCOLS.keys()
 
 
-def test_figure_has_the_labels_and_the_phi_of_the_paper():
+def test_figure_has_the_names_of_the_tables_and_the_phi_of_the_paper():
     rows = make_rows(["eth80 by image"], (BALANCED, "uniform pairs"), (*PHIS, "relog"))
     rows = [replace(row, accuracy=0.1) if row.variant == "uniform pairs" else row for row in rows]
     report = recognition_report("objects", "Objects", rows)
@@ -80,7 +80,8 @@ def test_figure_has_the_labels_and_the_phi_of_the_paper():
     (panel,) = figure.axes
     assert panel.get_title() == "ETH-80, split by image"
     assert [label.get_text() for label in panel.get_xticklabels()] == list(PHIS)
-    assert panel.get_legend_handles_labels()[1] == ["Eye", "ISBD", "L2BD", "REBD"]
+    assert panel.get_legend_handles_labels()[1] == ["W = I", "learned, is", "learned, l2", "learned, re"]
+    assert tables(report)[0].head[1:5] == panel.get_legend_handles_labels()[1]
     heights = [bar.get_height() for bar in panel.patches]
     np.testing.assert_allclose(heights, [b + 10 * phi for b in (53, 54.3, 55.3, 56.3) for phi in range(4)])
     assert tables(report)[0].rows[4][0] == "relog"

@@ -18,6 +18,8 @@ from covmetric.experiments.convergence_table import Point
 from covmetric.experiments.projection import growth_exponent, summarize_projection
 from covmetric.experiments.rank_one import summarize_rank_one
 
+#: The page with the derivations, seen from the page of the claims.
+THEORY = "../theory/mathematics.md"
 #: By how much the growth per doubling of n may exceed 2^3, because a timing is noisy and caches fill up.
 GROWTH_TOLERANCE = 1.25
 #: The rows have six significant digits, and both sides of a comparison are rounded.
@@ -56,7 +58,7 @@ def judge_projection_cost(evidence: Evidence) -> ClaimVerdict:
         evidence=f"A projection takes {times} microseconds at n = {', '.join(str(row.n) for row in summary)}. The fit "
         f"n^{exponent:.2f} grows by {growth:.1f} for each doubling of n; a cubic cost grows by 8.",
         caveat="These are times of one implementation on one machine, with m = n. They cannot prove a statement about "
-        "large n; the count of operations in docs/theory/mathematics.md, O(n^2 m + m^3 + L m), can.",
+        f"large n; the count of operations in [the theory]({THEORY}#the-projection), O(n^2 m + m^3 + L m), can.",
         rule=f"{HOLDS} if the fitted growth per doubling is at most {GROWTH_TOLERANCE:g} times 2^3; otherwise "
         f"{NOT_REPRODUCED}",
         experiments=("projection",),
@@ -87,8 +89,9 @@ def judge_unique_root(evidence: Evidence) -> ClaimVerdict:
         claim="The root that a projection needs exists and is unique",
         source="paper, section 4",
         verdict=PROVED,
-        evidence='The section "The projection" of docs/theory/mathematics.md has the proof: the function is strictly '
-        "decreasing between its poles. The tests compare projections with a slow one by bisection, for all slacks.",
+        evidence=f"The section [The projection]({THEORY}#the-projection) of the theory has the proof: the function is "
+        "strictly decreasing between its poles. The tests compare projections with a slow one by bisection, for all "
+        "slacks.",
         caveat="The sign of the update of the slack is corrected; the paper has it wrong in three places. The paper "
         "assumes that A is positive definite; the proof here does not.",
         rule="a proof, without numbers",
@@ -122,8 +125,8 @@ def judge_bound(evidence: Evidence) -> ClaimVerdict:
         f"BD(W_t, xi-bar_t) - P*. At {len(points) - certified:,} of them, our certified gap is at least P(W) - P* of "
         "the best point so far.",
         caveat="P* comes from Newton's method at a relative gap of 1e-12, which is itself certified by weak duality. "
-        "docs/theory/mathematics.md derives both bounds; `python -m benchmarks.proofs` compares ours with exact "
-        "arithmetic on hostile problems.",
+        f"[The theory]({THEORY}#the-certificate) derives both bounds; `python -m benchmarks.proofs` compares ours with "
+        "exact arithmetic on hostile problems.",
         rule=f"{HOLDS} if no point violates a bound by more than {ROUNDING:g} of the bound plus {OPTIMUM_ACCURACY:g} "
         f"of max(1, P*), which is the rounding of the rows and of P*; otherwise {NOT_REPRODUCED}",
         experiments=("convergence",),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from covmetric.experiments.claims import VERDICTS, ClaimVerdict, Evidence, Remark, judge_claims, make_remarks
+from covmetric.experiments.claims import ROW_TYPES, VERDICTS, ClaimVerdict, Evidence, Remark, judge_claims, make_remarks
 from covmetric.experiments.provenance import code_version
 from covmetric.experiments.reports.report import Report, TextTable
 
@@ -15,14 +15,14 @@ _INTRODUCTION = (
     "The paper is Matsuzawa, Relator, Sese and Kato, "
     '"Stochastic Dykstra Algorithms for Metric Learning on Positive Semi-Definite Cone", '
     "[arXiv:1601.01422](https://arxiv.org/abs/1601.01422). Each verdict on this page follows by a fixed rule from the "
-    "rows of the experiments, which are the CSV files in this folder; [claims.json](claims.json) has the numbers. "
-    "Differences of accuracies are in percent, paired by split, mean and standard error over the splits. The paper "
-    "shows its accuracies as bars without numbers and does not give lambda, so that its accuracies cannot be compared "
-    "digit by digit."
+    f"rows of the experiments ({', '.join(f'[{name}.csv]({name}.csv)' for name in ROW_TYPES)}); "
+    "[claims.json](claims.json) has the numbers. Differences of accuracies are in percent, paired by split, mean and "
+    "standard error over the splits. The paper shows its accuracies as bars without numbers and does not give lambda, "
+    "so that its accuracies cannot be compared digit by digit."
 )
 _DIFFERENCES = """## What differs from the paper's text
 
-These points are in addition to the errors that docs/theory/slips.md lists.
+These points are in addition to [the errors of the paper](../theory/slips.md).
 
 - Brodatz has 16,650 training and 5,550 test descriptors with three training quarters and one test quarter, as in the \
 paper's text. The paper's numbers, 11,100 and 11,100, are those of two and two. Both are on the [page](brodatz.md).

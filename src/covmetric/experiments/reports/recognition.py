@@ -19,8 +19,8 @@ from covmetric.experiments.reports.report import Picture, Report, TextTable
 from covmetric.plotting import plot_groups
 from covmetric.plotting.figures import new_figure
 
-#: The names of W in the paper's figure.
-PAPER_LABELS = {"eye": "Eye", "is": "ISBD", "l2": "L2BD", "re": "REBD"}
+#: The names of W, as the head of a table and the legend of the figure have them.
+W_NAMES = {EYE: "W = I", **{slack: f"learned, {slack}" for slack in SLACKS}}
 #: The Phi that the paper calls the best one, for each data set.
 PAPER_BEST = {"brodatz": "chol", "eth80": "log"}
 #: The titles of the panels of the figure.
@@ -150,7 +150,7 @@ def recognition_report(name: str, title: str, rows: Sequence[RecognitionRow]) ->
         DIFFERENCE_TEXT.format(splits=len({row.seed for row in rows})),
         _ends_text(summary),
         *_flips_text(rows),
-        Picture(f"{name}.png", "3-NN accuracies with W = I (Eye) and learned W", lambda: _figure(summary, protocols)),
+        Picture(f"{name}.png", "3-NN accuracies with W = I and with learned W", lambda: _figure(summary, protocols)),
     ]
     for protocol in protocols:
         parts += [_table(summary, protocol, variant) for variant in variants]
@@ -232,7 +232,7 @@ def _table(summary: Sequence[RecognitionSummary], protocol: str, variant: str) -
                 f"{chosen.n_largest}, {chosen.n_smallest} of {len(chosen.lambdas)}",
             ]
         )
-    head = ["Phi", "W = I", *(f"learned, {slack}" for slack in slacks)]
+    head = ["Phi", *(W_NAMES[W] for W in (EYE, *slacks))]
     head += [f"lambda chosen for `{slacks[0]}`", "largest, smallest"]
     return TextTable(head, lines, title=f"{protocol}, {variant}")
 
@@ -249,15 +249,18 @@ def _phi_table(rows: Sequence[RecognitionRow], protocol: str, phi: str) -> TextT
 
 
 def _figure(summary: Sequence[RecognitionSummary], protocols: Sequence[str]) -> Any:
-    """Draw the variant with balanced pairs, with one panel per protocol and the labels of the paper."""
-    figure, axes = new_figure(5.5 * len(protocols), 3.6, len(protocols))
-    for panel, protocol in zip(axes, protocols, strict=True):
+    """Draw the variant with balanced pairs, with the panels of the protocols below each other.
+
+    A page shows the figure about 8 inches wide, so that its fonts have about their nominal size.
+    """
+    figure, axes = new_figure(8.0, 3.8 * len(protocols) + 0.3, 1, len(protocols))
+    for panel, protocol in zip(axes.ravel(), protocols, strict=True):
         values = {
-            (row.phi, PAPER_LABELS[row.W]): (row.accuracy.mean, row.accuracy.standard_error or 0.0)
+            (row.phi, row.W): (row.accuracy.mean, row.accuracy.standard_error or 0.0)
             for row in summary
             if row.protocol == protocol and row.variant in ("", BALANCED) and row.phi in PHIS
         }
-        plot_groups(panel, PHIS, list(PAPER_LABELS.values()), values, PANEL_TITLES[protocol])
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=4, fontsize=8, frameon=False)
+        plot_groups(panel, PHIS, list(W_NAMES), values, PANEL_TITLES[protocol], W_NAMES)
+    handles, labels = axes.ravel()[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=len(W_NAMES), fontsize=11, frameon=False)
     return figure
