@@ -160,7 +160,7 @@ def test_errors_are_printed_in_one_line(file, tmp_path, capsys):
     X, y = np.stack([np.eye(3)] * 8), np.arange(8) % 2
     assert "there is no file or folder" in error(tmp_path / "nothing.npz")
     assert "has no array 'y'" in error(saved(X=X))
-    assert "only one class" in error(saved(X=X, y=0 * y))
+    assert "all examples have the class" in error(saved(X=X, y=0 * y))
     assert "continuous" in error(saved(X=X, y=y + 0.5 * np.arange(8) / 7))
     assert "there is no method 'magic'; the methods are id-3nn, log-3nn" in error(file, "--methods", "log-3nn,magic")
     assert "methods is empty" in error(file, "--methods", ",")
