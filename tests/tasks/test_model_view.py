@@ -17,7 +17,7 @@ from covmetric import (
     save_model,
 )
 from covmetric.datasets import make_spd_classes, make_textures
-from covmetric.descriptors import GridPatches, ImageCovariances, SeriesCovariances
+from covmetric.descriptors import GridPatches, ImageCovariances, SeriesCovariances, feature_names
 from covmetric.plotting.fitted import find_names
 from covmetric.tasks import ModelView, explain, model_card, summary
 from covmetric.tasks.measured import Accuracies, Measured, measured_accuracies
@@ -64,6 +64,13 @@ def test_every_kind_of_model_is_used_in_the_same_way(name, models):
     assert "# Model card: mine" in model_card(view, "mine")
     assert explain(view, "query", examples[3]).label in view.classes
     assert len(view.features) == view.metric.embedding.shape_in_[0]
+
+
+@pytest.mark.parametrize("descriptor", [None, ImageCovariances("grey", regions=GridPatches(32))])
+def test_models_of_patches_name_the_features_of_pixels(descriptor):
+    textures = make_textures(n_classes=2, n_per_class=4, size=64)
+    model = ImagePatchClassifier(descriptor, fixed()).fit(textures.images, textures.y)
+    assert ModelView(model).features == find_names(model) == feature_names("grey")
 
 
 @pytest.mark.parametrize("name", ["matrices", "patches"])

@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from covmetric._utils.validation import FloatArray, IntArray
-from covmetric.descriptors import GridPatches, ImageCovariances
+from covmetric.descriptors import GridPatches, ImageCovariances, feature_names
 from covmetric.estimators.classifier import CovMetricClassifier
 from covmetric.estimators.references import Captions, References
 from covmetric.estimators.restoring import restored_on_failure
@@ -57,6 +57,8 @@ class ImagePatchClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         The fitted classifier of the regions.
     descriptor_ : ImageCovariances
         The descriptor of the regions.
+    feature_names_ : list of str
+        The names of the features of pixels, one per row of a matrix.
     classes_ : array of shape (n_classes,)
         The distinct labels.
     references_ : References
@@ -322,6 +324,11 @@ class ImagePatchClassifier(SavedEstimator, ClassifierMixin, BaseEstimator):
         if not isinstance(self.descriptor, ImageCovariances):
             raise ValueError(f"descriptor must be an ImageCovariances or None, got {self.descriptor!r}")
         return self.descriptor
+
+    @property
+    def feature_names_(self) -> list[str]:
+        """The names of the features of pixels, one per row of a matrix."""
+        return feature_names(self.descriptor_.features)
 
     def _classifier(self) -> CovMetricClassifier:
         if self.classifier is None:

@@ -35,8 +35,7 @@ def names_in_pipeline(steps: Sequence[Any], embedding: Embedding) -> list[str] |
     >>> names_in_pipeline([descriptor], get_embedding("log").fit(descriptor.transform(series)))
     ['Fz', 'Cz']
     """
-    described = [getattr(step, "descriptor_", step) for step in steps]  # a classifier of regions holds its descriptor
-    known = [names for step in described if (names := getattr(step, "feature_names_", None)) is not None]
+    known = [names for step in steps if (names := getattr(step, "feature_names_", None)) is not None]
     if not known:
         learner = next((step for step in steps if hasattr(step, "metric_")), None)
         known = [getattr(learner, "feature_names_in_", ())]
