@@ -168,6 +168,8 @@ def test_singular_matrices_need_regularisation(run):
     with sklearn.config_context(enable_metadata_routing=True):
         recentre, classifier = load_model("model")
     assert (recentre.reg, classifier.learner.reg) == (1e-3, 0.0)
+    parameters = json.loads(run("info", "model", "--json").out)["parameters"]
+    assert (parameters["recentre_reg"], parameters["new_groups"]) == (1e-3, "transductive")
     assert accuracy(run, "model", "singular.npz") > 0.5
 
 

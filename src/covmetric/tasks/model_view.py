@@ -218,6 +218,9 @@ class ModelView:
         for name in ("lam", "pairs", "slack", "prior", "solver", "reg", "tol", "random_state"):
             if hasattr(learner, name) and name not in found:
                 found[name] = getattr(learner, name)
+        for step in self._steps:
+            if isinstance(step, Recentre):
+                found |= {"new_groups": step.new_groups, "recentre_reg": step.reg}
         if isinstance(learner, CovMetricCV) and "prior" not in learner.best_params_:
             found["prior"] = prior_choices(learner)[0]["prior"]  # what prior='auto' stands for
         if self.classifier is not None:
