@@ -133,7 +133,7 @@ def test_files_that_do_not_belong_together_are_refused(run, tmp_path):
     (tmp_path / "folder").mkdir()
     for others, message in {
         ("series.npz",): "series.npz holds series, but matrices.npz holds matrices",
-        ("small.npz",): "the examples have different numbers of rows: [3, 4]",
+        ("small.npz",): "the examples in small.npz have 3 rows, but those in matrices.npz have 4",
         ("./matrices.npz",): "matrices.npz is given twice",
         ("folder",): "folder is a folder: pass either one folder or several files",
         ("small.npz", "--labels", "labels.csv"): "labels.csv has the labels of one file, but there are 2 files",

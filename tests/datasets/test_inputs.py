@@ -199,6 +199,11 @@ def test_files_of_epochs_are_sessions_with_the_same_channels(epochs, tmp_path):
     mne.read_epochs(path, verbose="ERROR").rename_channels({"Cz": "C3"}).save(other, overwrite=True, verbose="ERROR")
     with pytest.raises(ValueError, match=r"the channels in .*tuesday-epo\.fif have other names"):
         read_labelled_files([path, other])
+    repaired = mne.read_epochs(path, verbose="ERROR")
+    repaired.info["bads"] = []
+    repaired.save(other, overwrite=True, verbose="ERROR")
+    with pytest.raises(ValueError, match=r"tuesday-epo\.fif have other names.* epochs\.interpolate_bads repairs them$"):
+        read_labelled_files([path, other])
 
 
 def epochs_of_type(kind, path):

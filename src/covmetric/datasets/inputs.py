@@ -297,14 +297,23 @@ def read_labelled_files(paths: Sequence[Path], kind: str | None = None, labels: 
 def _joined(paths: Sequence[Path], parts: list[Inputs], y: Any = None, groups: Any = None) -> Inputs:
     """Return the examples of several files of the same kind."""
     kind = parts[0].kind
+    channels = _common_channels(paths, parts)  # first, because its message says how to get as many rows
+    if kind != "images":
+        _check_rows(paths, parts)
     examples = [one for part in parts for one in part.examples]
-    shapes = {np.shape(one)[:1] for one in examples if kind != "images"}
-    if len(shapes) > 1:
-        what = "entries" if kind == "vectors" else "rows"
-        raise ValueError(f"the examples have different numbers of {what}: {sorted(shape[0] for shape in shapes)}")
     stacked = np.stack(examples) if kind in ("matrices", "vectors") else examples
     names = np.concatenate([part.names for part in parts])
-    return Inputs(kind, stacked, names, y, groups, _common_channels(paths, parts))
+    return Inputs(kind, stacked, names, y, groups, channels)
+
+
+def _check_rows(paths: Sequence[Path], parts: list[Inputs]) -> None:
+    """Raise ValueError if not all examples have as many rows as the first one; vectors have entries."""
+    rows = [(path, len(one)) for path, part in zip(paths, parts, strict=True) for one in part.examples]
+    for path, n_rows in rows:
+        first, expected = rows[0]
+        if n_rows != expected:
+            what = "entries" if parts[0].kind == "vectors" else "rows"
+            raise ValueError(f"the examples in {path} have {n_rows} {what}, but those in {first} have {expected}")
 
 
 def _groups_of(path: Path, part: Inputs, lone: bool) -> npt.NDArray[Any]:
@@ -326,7 +335,11 @@ def _common_channels(paths: Sequence[Path], parts: list[Inputs]) -> list[str] | 
     named = [(path, part.channels) for path, part in zip(paths, parts, strict=True) if part.channels is not None]
     for path, channels in named:
         if channels != named[0][1]:
-            raise ValueError(f"the channels in {path} have other names, or another order, than those in {named[0][0]}")
+            raise ValueError(
+                f"the channels in {path} have other names, or another order, than those in {named[0][0]}; choose the "
+                "same channels in all files, in MNE with epochs.pick and epochs.reorder_channels; bad channels count "
+                "as missing: epochs.interpolate_bads repairs them"
+            )
     return named[0][1] if named else None
 
 
