@@ -51,3 +51,10 @@ def test_model_file_keeps_the_sizes(descriptor, tmp_path):
     loaded = load_model(tmp_path / "a.model")[0]
     assert (loaded.median_rows_, loaded.median_columns_) == (44, 60)
     assert not hasattr(ImageCovariances.from_state(ImageCovariances().get_state()), "median_rows_")  # an older file
+
+
+@pytest.mark.parametrize("missing", ["median_rows_", "median_columns_"])
+def test_states_with_one_of_the_sizes_are_refused(descriptor, missing):
+    state = {name: value for name, value in descriptor.get_state().items() if name != missing}
+    with pytest.raises(ValueError, match="median_rows_ and median_columns_ of ImageCovariances belong together"):
+        ImageCovariances.from_state(state)

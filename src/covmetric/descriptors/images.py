@@ -190,6 +190,13 @@ class ImageCovariances(Descriptor):
         self.median_rows_, self.median_columns_ = (round(size) for size in np.median(sizes, axis=0).tolist())
         return self
 
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        descriptor = super().from_state(state)
+        if hasattr(descriptor, "median_rows_") != hasattr(descriptor, "median_columns_"):
+            raise ValueError(f"median_rows_ and median_columns_ of {cls.__name__} belong together, but one is missing")
+        return descriptor
+
     def transform(self, X: Any) -> FloatArray:
         """Compute the covariance matrix of each image.
 

@@ -14,7 +14,8 @@ class SavedDescriptor:
     Attributes
     ----------
     fitted_counts : tuple of str
-        The attributes that `fit` sets, positive integers.
+        The attributes that `fit`, or a method such as `set_sizes`, may set, positive integers. Those of one method
+        belong together, which the class checks in `from_state`.
     fitted_names : tuple of str
         The attributes that `fit` may set, lists of names.
     """
