@@ -121,6 +121,14 @@ def test_invalid_bands_are_refused(settings, message):
         FilterBank(**{"bands": [(5, 10)], "sfreq": 100, **settings}).fit(noise())
 
 
+def test_a_filter_bank_that_refuses_its_bands_stays_as_it_was():
+    bank = FilterBank([(5, 10)], 100.0).fit(noise())
+    before = bank.n_channels_
+    with pytest.raises(ValueError, match="sfreq must be"):
+        bank.set_params(sfreq=-1).fit(noise()[:, :-1])
+    assert bank.n_channels_ == before
+
+
 def test_series_that_are_too_short_to_filter_are_refused():
     with pytest.raises(ValueError, match=r"X\[0\] has 10 samples; a filter of order 4 needs 28"):
         FilterBank([(5, 10)], 100).fit_transform(noise(times=10))

@@ -242,8 +242,8 @@ class FilterBank(NamedChannels, TransformerMixin, BaseEstimator):
         ValueError
             If a setting is invalid, or if X is empty, has the wrong shape, or contains NaN or infinity.
         """
-        self.n_channels_ = check_series(X)[0].shape[0]
         self.check_settings()
+        self.n_channels_ = check_series(X)[0].shape[0]
         return self.set_names(data_channels(X))
 
     def transform(self, X: Any) -> FloatArray | list[FloatArray]:

@@ -13,6 +13,7 @@ from covmetric._utils.validation import FloatArray, IntArray, generator
 from covmetric.constraints import Constraints, constrain, get_bounds, get_pairs
 from covmetric.embeddings import Embedding
 from covmetric.estimators.mixin import MetricMixin
+from covmetric.estimators.restoring import restored_on_failure
 from covmetric.learning.examples import check_labelled, require_classes
 from covmetric.learning.settings import check_lam
 from covmetric.metric import LearnedMetric
@@ -94,9 +95,10 @@ class MatrixClassifier(ClassifierMixin, BaseEstimator):
         ValueError
             If the data or a setting is invalid.
         """
-        array, classes, codes = check_matrices(self, X, y)
-        self._fit(array, codes)
-        self.classes_ = classes
+        with restored_on_failure(self):
+            array, classes, codes = check_matrices(self, X, y)
+            self._fit(array, codes)
+            self.classes_ = classes
         return self
 
     @abstractmethod
@@ -188,9 +190,10 @@ class PeerMetric(MetricMixin):
         ValueError
             If the data or a setting is invalid.
         """
-        array, classes, codes = check_matrices(self, X, y)
-        self.metric_ = self._learn(array, codes)
-        self.classes_ = classes
+        with restored_on_failure(self):
+            array, classes, codes = check_matrices(self, X, y)
+            self.metric_ = self._learn(array, codes)
+            self.classes_ = classes
         return self
 
     @abstractmethod
