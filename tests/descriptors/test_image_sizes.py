@@ -34,6 +34,13 @@ def test_images_of_other_sizes_are_named(descriptor, size):
         descriptor.transform(images(size, (44, 60), size))
 
 
+@pytest.mark.filterwarnings("ignore:left out 1 of 3 images")
+def test_images_that_are_left_out_count_in_the_name(descriptor):
+    broken = np.full((44, 60), np.nan)
+    with pytest.warns(UserWarning, match=r"\(images\[2\], 88 x 60\)"):
+        descriptor.set_params(errors="skip").transform([broken, *images((44, 60), (88, 60))])
+
+
 def test_sizes_near_the_median_and_unknown_sizes_give_no_warning(descriptor):
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -14,15 +14,17 @@ from covmetric._utils.warning import warn
 _RATIO = 2.0
 
 
-def warn_of_sizes(sizes: IntArray, images: Any, trained: tuple[int, int]) -> None:
+def warn_of_sizes(sizes: IntArray, images: Any, kept: IntArray, trained: tuple[int, int]) -> None:
     """Warn if images have far more or fewer rows or columns than the training images.
 
     Parameters
     ----------
     sizes : array of int of shape (l, 2)
-        The rows and columns of each image.
-    images : list of l images
-        The images, of which the first one with another size is named.
+        The rows and columns of each image that was described.
+    images : list of images
+        All images, of which the first one with another size is named.
+    kept : array of int of shape (l,)
+        The index of each image that was described.
     trained : tuple of (int, int)
         The median numbers of rows and columns of the training images.
     """
@@ -30,11 +32,11 @@ def warn_of_sizes(sizes: IntArray, images: Any, trained: tuple[int, int]) -> Non
     others = np.flatnonzero((np.maximum(ratios, 1.0 / ratios) >= _RATIO).any(axis=1))
     if len(others) == 0:
         return
-    first = others[0]
-    source = images[first]
-    name = os.fspath(source) if isinstance(source, str | os.PathLike) else f"images[{first}]"
+    index = int(kept[others[0]])
+    source = images[index]
+    name = os.fspath(source) if isinstance(source, str | os.PathLike) else f"images[{index}]"
     has = "1 image has" if len(others) == 1 else f"{len(others)} of {len(sizes)} images have"
-    rows, columns = sizes[first]
+    rows, columns = sizes[others[0]]
     example = f"{name}, {rows} x {columns}"
     warn(
         f"{has} at least twice or at most half as many rows or columns as the training images, {trained[0]} x "

@@ -220,9 +220,8 @@ class ImageCovariances(Descriptor):
         """
         described = self._describe(X, single_region=True)
         if hasattr(self, "median_rows_") and isinstance(get_regions(self.regions), Whole):
-            images = _as_list(X)
             trained = (self.median_rows_, self.median_columns_)
-            warn_of_sizes(described.boxes[:, 2:], [images[i] for i in described.image.tolist()], trained)
+            warn_of_sizes(described.boxes[:, 2:], _as_list(X), described.image, trained)
         matrices: FloatArray = described.X
         return matrices
 
