@@ -206,3 +206,4 @@ def test_patches_are_not_recentred(run, tmp_path):
     arguments = ("fit", ".", "--labels", "labels.csv", "-o", "model", "--recentre", "--rule", "mean")
     assert "leave out --patches" in run(*arguments, "--patches", "8", code=2).err
     assert "They form 2 sessions" in run(*arguments).out
+    assert "They form 2 groups.\n" in run(*arguments[:-3], *arguments[-2:], "--patches", "8").out

@@ -137,7 +137,8 @@ def run(options: argparse.Namespace) -> int | None:
     if options.json:
         print_json(facts)
     else:
-        _print_result(facts, _about_groups(facts, options.recentre, groups_mix_classes(inputs)))
+        may_recentre = options.patches is None and groups_mix_classes(inputs)
+        _print_result(facts, _about_groups(facts, options.recentre, may_recentre))
     if result.interrupted:
         return INTERRUPTED
     return INCOMPLETE if result.skipped else None
@@ -151,7 +152,7 @@ def _check_options(options: argparse.Namespace) -> None:
         raise ValueError(f"--neighbors needs --rule neighbors or auto: the rule {options.rule} uses no neighbours")
 
 
-def _about_groups(facts: dict[str, object], recentred: bool, are_sessions: bool) -> str:
+def _about_groups(facts: dict[str, object], recentred: bool, may_recentre: bool) -> str:
     """Return how many groups there are, and what they were used for, or "" if there are none."""
     n_groups = facts["n_groups"]
     if n_groups is None:
@@ -160,7 +161,7 @@ def _about_groups(facts: dict[str, object], recentred: bool, are_sessions: bool)
         what = "1 session, which was" if n_groups == 1 else f"{n_groups} sessions, each of which was"
         return f"They form {what} moved to its own mean, as new sessions will be."
     text = f"They form {n_groups} group{'' if n_groups == 1 else 's'}"
-    if not are_sessions or facts["kind"] == "vectors":  # --recentre refuses them
+    if not may_recentre or facts["kind"] == "vectors":  # --recentre refuses them
         return f"{text}."
     return f"{text}, used for folds and pairs only; --recentre moves every session to its own mean."
 
