@@ -76,6 +76,15 @@ def test_model_that_was_fitted_without_groups_ignores_them(home, capsys):
     assert [one["predicted"] for one in found] == [str(label) for label in expected]
 
 
+def test_a_model_that_saw_no_groups_says_how_to_fit_one_that_does(home, capsys):
+    fit(groups=None, new_groups="transductive")
+    capsys.readouterr()
+    assert main(["predict", "model", "plain.npz"]) == 0
+    warning = " ".join(capsys.readouterr().err.split())
+    assert "as before: fit the model with groups, for example covmetric fit --recentre" in warning
+    assert "Pass groups" not in warning and "params=" not in warning
+
+
 def test_groups_of_another_length_are_refused(home, capsys):
     fit()
     np.savez("short.npz", X=X, groups=SESSION[:5])

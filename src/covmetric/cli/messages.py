@@ -49,6 +49,10 @@ _PHRASES: tuple[tuple[str, str], ...] = (
         "put an array groups into the file, with one group for each example",
     ),
     (
+        r"\. Pass groups \(in a pipeline, .*?params=\{'groups': groups\}\)",
+        ": fit the model with groups, for example covmetric fit --recentre",
+    ),
+    (
         r"\bpass X\.transpose\(0, 2, 1\), or \[one\.T for one in X\] for a list",
         "save X.transpose(0, 2, 1) in the file",
     ),
