@@ -635,7 +635,7 @@ def test_one_class_is_refused(run, home, tmp_path):
     for arguments in (("fit", tmp_path / "data", "-o", tmp_path / "x.model"), ("compare", tmp_path / "data")):
         message = run(*arguments, code=2).err
         assert message.startswith(f"covmetric {arguments[0]}: all examples have the class 'sand': at least two ")
-        assert "each folder of images in DATA is a class)" in message
+        assert "(of a folder of images, each folder is a class)" in message
     assert not (tmp_path / "x.model").exists()
 
 

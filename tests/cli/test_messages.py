@@ -121,3 +121,11 @@ def test_warnings_name_options(tmp_path, monkeypatch, capsys):
 )
 def test_other_messages_of_the_library(message, words):
     assert words in in_words_of_the_command(message, "search")
+
+
+def test_a_group_of_one_example_gets_the_remedy_of_the_command():
+    message = "zero; leave the group out, join it with another one, or use new_groups='running' for new groups"
+    expected = "zero; leave it out, or give it the group of other examples of its session"
+    assert in_words_of_the_command(message, "fit") == expected
+    expected = "zero; leave it out, or put it into one file with other examples of its session"
+    assert in_words_of_the_command(message, "predict") == expected

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-_JOIN_GROUPS = "; leave it out, or put it into one file with other examples of its session"
+_GROUP_OF_ONE = r"; leave the group out, join it with another one, or use new_groups='running' for new groups"
 # What the library says, as a regular expression, and what the command says instead.
 _PHRASES: tuple[tuple[str, str], ...] = (
     (r"^images\[\d+\]: (?=cannot read )", ""),  # the path follows
@@ -23,7 +23,7 @@ _PHRASES: tuple[tuple[str, str], ...] = (
     ),
     (
         r"^y has only one class, (.*): at least two classes are needed$",
-        r"all examples have the class \1: at least two are needed (each folder of images in DATA is a class)",
+        r"all examples have the class \1: at least two are needed (of a folder of images, each folder is a class)",
     ),
     (r"\bcv='classes' needs", "--unseen needs"),
     (r"\bset reg=0\b", "leave out --reg"),
@@ -57,12 +57,14 @@ _PHRASES: tuple[tuple[str, str], ...] = (
         "save X.transpose(0, 2, 1) in the file",
     ),
     (r"; to treat the batch as a new group, call partial_fit .*", "; learn a model with this group"),
-    (r"; leave the group out, join it with another one, or use new_groups='running' for new groups", _JOIN_GROUPS),
 )
 #: What the library says about grey images where features need colours.
 _GREY_FEATURES = r"\buse features='grey', remove R, G and B from the features(?=, or leave the image out)"
 #: The same in the commands that choose the features. In the others, the model has chosen them.
 _CHOOSES_FEATURES = {"fit": "use --features grey", "compare": "use --features grey"}
+#: What to do about a group of one example, which `fit` takes from the file and other commands from the files.
+_JOIN_IN_FIT = "; leave it out, or give it the group of other examples of its session"
+_JOIN = "; leave it out, or put it into one file with other examples of its session"
 #: The options for numbers of neighbours, by command.
 _NEIGHBORS = {"search": "-k", "fit": "--neighbors"}
 
@@ -92,4 +94,5 @@ def in_words_of_the_command(message: str, command: str) -> str:
         text = re.sub(pattern, words, text)
     remedy = _CHOOSES_FEATURES.get(command, "use a model that was fitted with --features grey")
     text = re.sub(_GREY_FEATURES, remedy, text)
+    text = re.sub(_GROUP_OF_ONE, _JOIN_IN_FIT if command == "fit" else _JOIN, text)
     return re.sub(r"\bn_neighbors\b", _NEIGHBORS[command], text) if command in _NEIGHBORS else text
