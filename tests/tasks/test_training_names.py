@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
 
-from covmetric import CovMetric, CovMetricClassifier, LearnedMetric, Recentre, get_embedding
-from covmetric.datasets import make_spd_classes
+from covmetric import CovMetric, CovMetricClassifier, ImagePatchClassifier, LearnedMetric, Recentre, get_embedding
+from covmetric.datasets import make_spd_classes, make_textures
+from covmetric.descriptors import GridPatches, ImageCovariances
 from covmetric.tasks import ModelView, count_training_names, training_names_in_words
 
 NAMES = np.array([f"trials.npz[{i}]" for i in range(20)])
@@ -37,6 +38,20 @@ def test_recentred_sessions_are_recognised(data):
     X = model[0].fit(data.X, groups=groups).transform(data.X, groups=groups)
     model[1].fit(X, data.y, names=NAMES)
     assert count_training_names(ModelView(model), NAMES, data.X, groups) == 20
+
+
+def test_other_images_at_the_same_paths_are_not_the_training_images():
+    textures = make_textures(n_classes=2, n_per_class=4, size=32)
+    names = [f"train/{i}.png" for i in range(8)]
+    descriptor = ImageCovariances().fit(textures.images)
+    model = make_pipeline(
+        descriptor, classifier(1e-6).fit(descriptor.transform(textures.images), textures.y, names=names)
+    )
+    assert count_training_names(ModelView(model), names, textures.images) == 8
+    assert count_training_names(ModelView(model), names, textures.images[::-1]) == 0
+    patches = ImagePatchClassifier(ImageCovariances(regions=GridPatches(16)), classifier(1e-6))
+    patches.fit(textures.images, textures.y, names=names)
+    assert count_training_names(ModelView(patches), names, textures.images[::-1]) == 8
 
 
 def test_models_without_names_have_none(data):

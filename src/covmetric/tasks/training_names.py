@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 
+from covmetric.estimators import ImagePatchClassifier
 from covmetric.tasks.model_view import ModelView
 
 
 def count_training_names(view: ModelView, names: Any, examples: Any, groups: Any = None) -> int:
     """Return how many examples have the names of training examples.
 
-    The names of images are their paths. The name of another example is a file and a name or number there, such as
-    `trials.npz[3]`, which is the same for every file of this name: such an example has to equal the training example.
+    A name is the path of an image, or a file and a name or number there, such as `trials.npz[3]`. It is the same for
+    every file of this path, also in another working directory: such an example has to equal the training example.
+    Of images that are described by patches, only the names are compared.
 
     Parameters
     ----------
@@ -47,9 +50,11 @@ def count_training_names(view: ModelView, names: Any, examples: Any, groups: Any
     numbers = {str(name): i for i, name in enumerate(references.names.tolist()) if name}
     found = np.array([numbers.get(str(name), -1) for name in names])
     named = np.flatnonzero(found >= 0)
-    if view.kind == "images" or view.metric is None or len(named) == 0:
+    if isinstance(view.last_step, ImagePatchClassifier) or view.metric is None or len(named) == 0:
         return len(named)
-    embedded = view.metric.embedding.transform(view.matrices(examples, groups))[named]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the predictions gave the same ones
+        embedded = view.metric.embedding.transform(view.matrices(examples, groups))[named]
     trained = references.embedded[found[named]]
     axes = tuple(range(1, embedded.ndim))
     differences = np.abs(embedded - trained).max(axis=axes)
