@@ -220,6 +220,11 @@ def test_epochs_that_are_all_rejected_are_refused():
         SeriesCovariances().fit(epochs)
 
 
+def test_gaze_and_pupils_are_not_described():
+    epochs = epochs_of(["arm", "x", "size"], ["emg", "eyegaze", "pupil"])
+    assert SeriesCovariances().fit(epochs).feature_names_ == ["arm"]
+
+
 @pytest.mark.parametrize("kind", ["emg", "misc", "bio"])
 def test_epochs_without_data_channels_are_described_by_their_other_signals(kind):
     names = [kind, "b", "EOG", "STI"]  # one name is also that of a type

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 #: Types of channels that are never described: stimuli, eyes, heart, references, and what the device records of itself.
-_NOT_DESCRIBED = frozenset({"stim", "eog", "ecg", "ref_meg", "chpi", "exci", "ias", "syst", "dipole", "gof"})
+_NOT_DESCRIBED = frozenset(
+    {"stim", "eog", "eyegaze", "pupil", "ecg", "ref_meg", "chpi", "exci", "ias", "syst", "dipole", "gof"}
+)
 
 
 def is_epochs(X: Any) -> bool:
@@ -47,7 +49,7 @@ def data_channels(X: Any) -> list[str] | None:
     """Return the names of the channels of epochs that are described, none of which is marked as bad.
 
     These are the data channels (EEG, MEG, ...). Epochs without any, such as those of EMG or of type "misc", give all
-    channels but stimuli, EOG, ECG, references and records of the device.
+    channels but stimuli, EOG, gaze and pupils, ECG, references and records of the device.
 
     Parameters
     ----------
