@@ -93,7 +93,7 @@ class FitResult:
         The name of each example that was left out, and the reason.
     interrupted : bool
         Whether Ctrl-C ended the fit early, so that the model is the best so far.
-    n_groups: int or None
+    n_groups : int or None
         The number of groups of these examples; None if they have no groups.
     """
 
