@@ -9,6 +9,7 @@ from sklearn.pipeline import Pipeline
 
 from covmetric.metric import LearnedMetric
 from covmetric.metric.channel_names import names_in_pipeline
+from covmetric.metric.pipeline_steps import without_empty_steps
 from covmetric.solvers import SolveResult
 
 
@@ -47,8 +48,7 @@ def find_learner(estimator: Any) -> tuple[Any, list[Any]]:
     for place, whole in enumerate(steps):
         step = getattr(whole, "classifier_", whole)  # a classifier of regions holds a classifier of matrices
         if isinstance(step, LearnedMetric) or hasattr(step, "metric_"):
-            before = [one for one in steps[:place] if one is not None and one != "passthrough"]
-            return getattr(step, "learner_", step), before
+            return getattr(step, "learner_", step), without_empty_steps(steps[:place])
     raise ValueError(
         "estimator must be a LearnedMetric, a fitted estimator of covmetric or a pipeline with one; got "
         f"{type(estimator).__name__}, which has no metric_: call fit first"

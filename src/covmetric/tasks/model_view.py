@@ -20,9 +20,7 @@ from covmetric.estimators.grid import RULE_PARAMS, prior_choices
 from covmetric.learning.rules import describe_rule, note_on_probabilities
 from covmetric.metric import LearnedMetric
 from covmetric.metric.channel_names import names_in_pipeline
-
-#: What a pipeline may have in place of a step.
-_WITHOUT_STEP = (None, "passthrough")
+from covmetric.metric.pipeline_steps import without_empty_steps
 
 
 @dataclass(frozen=True)
@@ -85,7 +83,7 @@ class ModelView:
     @property
     def _first(self) -> Any:
         """The first step that does something."""
-        return next((step for step in self._steps if step not in _WITHOUT_STEP), None)
+        return next(iter(without_empty_steps(self._steps)), None)
 
     @property
     def last_step(self) -> Any:
@@ -130,7 +128,7 @@ class ModelView:
     @property
     def steps(self) -> list[str]:
         """The classes of the steps, without those that do nothing."""
-        return [type(step).__name__ for step in self._steps if step not in _WITHOUT_STEP]
+        return [type(step).__name__ for step in without_empty_steps(self._steps)]
 
     @property
     def classes(self) -> list[str]:
@@ -344,10 +342,10 @@ class ModelView:
             return np.asarray(examples)
         if groups is None or not self.recentres:
             return self.model[:-1].transform(examples)
-        for step in self._steps[:-1]:
+        for step in without_empty_steps(self._steps[:-1]):
             if isinstance(step, Recentre):
                 examples = step.transform(examples, groups=groups if _uses_groups(step) else None)
-            elif step not in _WITHOUT_STEP:
+            else:
                 examples = step.transform(examples)
         return examples
 
