@@ -33,20 +33,6 @@ def test_registered_class_is_a_peer_with_default_settings(name):
     )
 
 
-def test_a_fit_that_fails_leaves_the_peer_as_it_was(peer, data, monkeypatch):
-    X, y = data
-    peer.fit(X, y)
-    before = dict(vars(peer))
-
-    def fail(*arguments):
-        raise ValueError("in the last step")
-
-    monkeypatch.setattr(type(peer), "_learn", fail)
-    with pytest.raises(ValueError, match="in the last step"):
-        peer.fit(X[:, :3, :3], y)
-    assert vars(peer) == before
-
-
 def test_transform_is_finite_with_one_row_per_matrix(peer, data):
     X, y = data
     assert peer.fit(X, y) is peer

@@ -33,6 +33,20 @@ DATA_FREE_CHECKS = [
 ]
 
 
+def test_a_fit_that_fails_leaves_the_estimator_as_it_was(estimator, data, monkeypatch):
+    X, y = data
+    estimator.fit(X, y)
+    before = dict(vars(estimator))
+
+    def fail(*arguments):
+        raise ValueError("in the last step")
+
+    monkeypatch.setattr(type(estimator), "_learn" if hasattr(estimator, "_learn") else "_fit", fail)
+    with pytest.raises(ValueError, match="in the last step"):
+        estimator.fit(X[:, :3, :3], y)
+    assert vars(estimator) == before
+
+
 def test_accuracy_on_easy_classes_is_well_above_chance(estimator):
     made = make_spd_classes(n_classes=4, n_per_class=30, n=5, random_state=1)
     X, y = made.X, made.y
