@@ -25,6 +25,13 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "covmetric"
 #: What a wheel has besides the files of the package.
 METADATA = {"METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE"}
+#: scikit-learn 1.8 passes a generator to parametrize, Dask warned of its own local scheduler beside a cluster, and
+#: FAISS imported a module that NumPy has renamed.
+_WARNINGS_OF_OLD_LIBRARIES = (
+    ":pytest.PytestRemovedIn10Warning",
+    "Running on a single-machine scheduler:UserWarning",
+    "numpy.core._multiarray_umath is deprecated:DeprecationWarning",
+)
 #: The extras that only developers need.
 TOOLS = {"dev", "docs", "review"}
 
@@ -104,8 +111,9 @@ def main() -> int:
         assert said.startswith(str(folder / "environment")), said
         print(f"{wheel.name} on Python {said.split()[1]}: all files present, no others", flush=True)
         command = [str(interpreter), "-m", "pytest", *(options.pytest or ["-n", "2", "tests"])]
-        if options.oldest:  # scikit-learn 1.8 passes a generator to parametrize
-            command += ["-W", "ignore::pytest.PytestRemovedIn10Warning"]
+        if options.oldest:
+            for ignored in _WARNINGS_OF_OLD_LIBRARIES:
+                command += ["-W", f"ignore:{ignored}"]
         return subprocess.run(command, cwd=tests, env=environment, check=False).returncode
 
 
