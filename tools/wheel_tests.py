@@ -25,12 +25,13 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = "covmetric"
 #: What a wheel has besides the files of the package.
 METADATA = {"METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE"}
-#: scikit-learn 1.8 passes a generator to parametrize, Dask warned of its own local scheduler beside a cluster, and
-#: FAISS imported a module that NumPy has renamed.
+#: scikit-learn 1.8 passes a generator to parametrize, Dask warned of its own local scheduler beside a cluster, FAISS
+#: imported a module that NumPy has renamed, and old libraries round so that a peer stops just above its tolerance.
 _WARNINGS_OF_OLD_LIBRARIES = (
     ":pytest.PytestRemovedIn10Warning",
     "Running on a single-machine scheduler:UserWarning",
     "numpy.core._multiarray_umath is deprecated:DeprecationWarning",
+    "the alignment was still increasing after:sklearn.exceptions.ConvergenceWarning",
 )
 #: The extras that only developers need.
 TOOLS = {"dev", "docs", "review"}

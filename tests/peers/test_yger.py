@@ -12,7 +12,7 @@ from tests import naive
 
 def test_objective_increases_in_every_step(data):
     X, y = data
-    peer = KernelTargetAlignment(tol=1e-5).fit(X, y)
+    peer = KernelTargetAlignment(tol=1e-6).fit(X, y)
     assert (np.diff(peer.history_) >= 0.0).all()
     assert len(peer.history_) == peer.n_iter_ + 1
     w, V = np.linalg.eigh(peer.G_)
