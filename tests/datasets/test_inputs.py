@@ -9,8 +9,9 @@ import pytest
 
 from covmetric.datasets.class_folders import images_by_class
 from covmetric.datasets.epochs import read_epochs
-from covmetric.datasets.inputs import read_inputs, read_labelled_files
+from covmetric.datasets.inputs import read_inputs
 from covmetric.datasets.label_files import read_labels
+from covmetric.datasets.several_files import read_labelled_files
 from tests.data import spd
 
 

@@ -132,7 +132,7 @@ def read_labelled(
     ValueError
         If the file or folder does not hold the expected data, or if the command would write over an image.
     """
-    from covmetric.datasets.inputs import read_labelled_files
+    from covmetric.datasets.several_files import read_labelled_files
 
     inputs = read_labelled_files(paths, kind, labels)
     check_images_are_kept(written or {}, inputs)

@@ -62,7 +62,8 @@ def run(options: argparse.Namespace) -> int | None:
     """
     view = read_model_view(options.model)
 
-    from covmetric.datasets.inputs import read_queries, split_example_name
+    from covmetric.datasets.inputs import split_example_name
+    from covmetric.datasets.several_files import read_queries
     from covmetric.tasks import explain
 
     path, name = split_example_name(options.query)

@@ -61,7 +61,7 @@ def run(options: argparse.Namespace) -> int | None:
     view = read_model_view(options.model)
     view.check_classifies()
 
-    from covmetric.datasets.inputs import read_queries
+    from covmetric.datasets.several_files import read_queries
     from covmetric.tasks import predict
 
     inputs = read_queries(options.files, view.kind, view.check_channels, view.takes_sessions)

@@ -58,7 +58,7 @@ def run(options: argparse.Namespace) -> int | None:
     check_page("--html", options.html)
     view = read_model_view(options.model)
 
-    from covmetric.datasets.inputs import read_queries
+    from covmetric.datasets.several_files import read_queries
     from covmetric.tasks import example_names
 
     inputs = read_queries([options.query], view.kind, view.check_channels)
