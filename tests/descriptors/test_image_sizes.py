@@ -41,6 +41,11 @@ def test_images_that_are_left_out_count_in_the_name(descriptor):
         descriptor.set_params(errors="skip").transform([broken, *images((44, 60), (88, 60))])
 
 
+def test_images_of_an_iterator_are_named_by_their_number(descriptor):
+    with pytest.warns(UserWarning, match=r"\(images\[1\], 88 x 60\)"):
+        descriptor.transform(iter(images((44, 60), (88, 60))))
+
+
 def test_sizes_near_the_median_and_unknown_sizes_give_no_warning(descriptor):
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -218,10 +218,11 @@ class ImageCovariances(Descriptor):
         OSError
             If a file does not exist or may not be read.
         """
-        described = self._describe(X, single_region=True)
+        images = _as_list(X)  # an iterator has them once only
+        described = self._describe(images, single_region=True)
         if hasattr(self, "median_rows_") and isinstance(get_regions(self.regions), Whole):
             trained = (self.median_rows_, self.median_columns_)
-            warn_of_sizes(described.boxes[:, 2:], _as_list(X), described.image, trained)
+            warn_of_sizes(described.boxes[:, 2:], images, described.image, trained)
         matrices: FloatArray = described.X
         return matrices
 
